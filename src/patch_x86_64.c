@@ -1,0 +1,215 @@
+/*-------------------------------------------------------------------------
+ *
+ * patch_x86_64.c
+ *	  What the takeover has to know of x86-64 instructions.
+ *
+ * It writes two of them and recognises a handful; nothing is disassembled.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include "patch.h"
+
+#ifdef __x86_64__
+
+/* jmp rel32 */
+const size_t arch_jump_size = 5;
+
+/* jmp *slot(%rip), padded with int3 */
+const size_t arch_stub_size = 16;
+
+/* what rel32 can span, less the length of any server's text */
+const size_t arch_island_reach = (size_t) 0x7f000000;
+
+static const uint8 endbr64[] = {0xf3, 0x0f, 0x1e, 0xfa};
+
+/*
+ * Length of the landing pad at the start of a function: it has to stay, for
+ * an indirect call must find it.
+ */
+size_t
+arch_landing_pad(const uint8 *entry)
+{
+	return memcmp(entry, endbr64, sizeof(endbr64)) == 0 ? sizeof(endbr64) : 0;
+}
+
+/*
+ * Is this the start of a function as a compiler writes it?  NULL if so, else
+ * what it looks like.  The text has been compared with the file before, so
+ * what is found here was put into the file.
+ */
+const char *
+arch_foreign_entry(const uint8 *code, size_t length)
+{
+	if (code[0] == 0xe9 || code[0] == 0xeb)
+		return "a jump";
+	if (length >= 2 && code[0] == 0xff && code[1] == 0x25)
+		return "an indirect jump";
+	if (length >= 3 && code[0] == 0x3e && code[1] == 0xff && code[2] == 0x25)
+		return "an indirect jump";
+	if (code[0] == 0xe8)
+		return "a call of a tracer";
+	if (code[0] == 0xcc)
+		return "a breakpoint";
+	if (length >= 2 && code[0] == 0x0f && code[1] == 0x0b)
+		return "an invalid instruction";
+	if (length >= 6 && code[0] == 0x68 && code[5] == 0xc3)
+		return "a pushed return address";
+	if (length >= 12 && code[0] == 0x48 && code[1] == 0xb8 &&
+		code[10] == 0xff && code[11] == 0xe0)
+		return "an absolute jump";
+	return NULL;
+}
+
+/*
+ * Write into out the jump that will stand at "at".  False if it cannot reach.
+ */
+bool
+arch_encode_jump(uint8 *out, uintptr_t at, uintptr_t destination)
+{
+	int64		distance = (int64) destination - (int64) (at + arch_jump_size);
+	int32		rel32 = (int32) distance;
+
+	if (distance != rel32)
+		return false;
+	out[0] = 0xe9;
+	memcpy(out + 1, &rel32, sizeof(rel32));
+	return true;
+}
+
+/*
+ * Write into out the stub that will stand at "at" and jumps to where slot
+ * points.  The slot is on the next page, so the distance always fits.  The
+ * notrack prefix keeps the jump legal under indirect branch tracking, where
+ * a replacement would need a landing pad of its own.
+ */
+void
+arch_encode_stub(uint8 *out, uintptr_t at, uintptr_t slot)
+{
+	int32		rel32 = (int32) ((int64) slot - (int64) (at + 7));
+
+	memset(out, 0xcc, arch_stub_size);
+	out[0] = 0x3e;
+	out[1] = 0xff;
+	out[2] = 0x25;
+	memcpy(out + 3, &rel32, sizeof(rel32));
+}
+
+/* Instruction caches are coherent here. */
+void
+arch_text_written(void *start, size_t length)
+{
+	(void) start;
+	(void) length;
+}
+
+/*
+ * Lengths of immediate operands that may follow a rip-relative operand, as a
+ * bit per length.  The displacement counts from the end of the instruction,
+ * so they decide what it refers to.  Where the opcode alone does not tell,
+ * several are given: a wrong one can only make the check refuse.
+ */
+static unsigned
+immediate_lengths(const uint8 *modrm)
+{
+	uint8		opcode = modrm[-1];
+
+	if (modrm[-2] == 0x0f)
+	{
+		switch (opcode)
+		{
+			case 0x70:			/* pshuf */
+			case 0xa4:			/* shld, shrd */
+			case 0xac:
+			case 0xba:			/* bt group */
+			case 0xc2:			/* cmpps */
+			case 0xc4:			/* pinsrw, shufps */
+			case 0xc6:
+				return 1 << 1;
+			default:
+				return 1 << 0;
+		}
+	}
+	switch (opcode)
+	{
+		case 0x6b:
+		case 0x80:
+		case 0x83:
+		case 0xc0:
+		case 0xc1:
+		case 0xc6:
+			return 1 << 1;
+		case 0x69:
+		case 0x81:
+		case 0xc7:
+			return 1 << 2 | 1 << 4;
+		case 0xf6:				/* test has one, not and neg have none */
+			return 1 << 0 | 1 << 1;
+		case 0xf7:
+			return 1 << 0 | 1 << 2 | 1 << 4;
+		default:
+			return 1 << 0;
+	}
+}
+
+/*
+ * Find every rip-relative operand that refers to one of the ranges: take each
+ * four bytes of the text as a displacement, and look at the byte before, which
+ * must be a ModRM byte that says so.  Nothing is decoded, so an instruction
+ * cannot be missed; four bytes that mean something else can at worst make the
+ * takeover refuse.
+ *
+ * All ranges lie in the server's own data, so one comparison with the span of
+ * them discards nearly every position.
+ */
+bool
+arch_scan_references(const PatchServer *server, const PatchRange *ranges, int nranges,
+					 arch_reference_visitor visit, void *context)
+{
+	const uint8 *text = (const uint8 *) server->text;
+	uintptr_t	low = UINTPTR_MAX;
+	uintptr_t	high = 0;
+	uint64		span;
+
+	for (int i = 0; i < nranges; i++)
+	{
+		low = Min(low, ranges[i].start);
+		high = Max(high, ranges[i].start + ranges[i].length);
+	}
+	low -= sizeof(int32);		/* an immediate may follow */
+	span = high - low;
+
+	for (size_t at = 3; at + sizeof(int32) <= server->text_length; at++)
+	{
+		uintptr_t	end = server->text + at + sizeof(int32);
+		int32		rel32;
+		uintptr_t	refers_to;
+		unsigned	lengths;
+
+		memcpy(&rel32, text + at, sizeof(rel32));
+		refers_to = end + (intptr_t) rel32;
+		if (refers_to - low >= span)
+			continue;
+		if ((text[at - 1] & 0xc7) != 0x05)
+			continue;
+
+		lengths = immediate_lengths(text + at - 1);
+		for (int i = 0; i < nranges; i++)
+		{
+			for (int length = 0; length <= 4; length++)
+			{
+				if ((lengths & (1 << length)) &&
+					refers_to + length - ranges[i].start < ranges[i].length)
+				{
+					if (!visit(server->text + at, &ranges[i], context))
+						return false;
+					break;
+				}
+			}
+		}
+	}
+	return true;
+}
+
+#endif							/* __x86_64__ */

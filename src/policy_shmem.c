@@ -1,0 +1,114 @@
+/*-------------------------------------------------------------------------
+ *
+ * policy_shmem.c
+ *	  Turns settings into what the lock functions read in shared memory.
+ *
+ * One process writes: the worker, or the postmaster before anybody else runs.
+ * Readers take no lock and see each word change by itself.
+ *
+ *-------------------------------------------------------------------------
+ */
+#include "postgres.h"
+
+#include <unistd.h>
+
+#include "guc.h"
+#include "policy_shmem.h"
+#include "shared.h"
+
+StaticAssertDecl(POLICY_SPIN_AUTO == SPIN_TIME_AUTO, "auto has one value");
+
+static uint32
+pauses_in(int64 ns)
+{
+	if (ns == 0)
+		return 0;
+	return (uint32) Max(1.0, ns / lwtune_shared->policy.pause_ns + 0.5);
+}
+
+/*
+ * Spinning needs another processor, on which the holder can run meanwhile.
+ */
+static uint32
+spinners_allowed(int64 setting)
+{
+	long		nprocessors;
+
+	if (setting != POLICY_COUNT_PROCESSORS)
+		return (uint32) setting;
+	nprocessors = sysconf(_SC_NPROCESSORS_ONLN);
+	return nprocessors > 1 ? (uint32) (nprocessors - 1) : 0;
+}
+
+/*
+ * The value of a per-tranche setting for a tranche, and where it is from.
+ */
+static int64
+setting_for(const GucList *setting, const char *tranche, uint8 *source)
+{
+	const PolicyElement *element;
+
+	*source = POLICY_FROM_DEFAULT;
+	if (setting->list == NULL)
+		return setting->initial;
+	element = tranche ? policy_lookup(setting->list, tranche) : NULL;
+	if (element != NULL)
+	{
+		*source = POLICY_FROM_TRANCHE;
+		return element->value;
+	}
+	return setting->list->has_default ? setting->list->default_value : setting->initial;
+}
+
+void
+policy_publish_learned(int slot, const SpinLearner *learner)
+{
+	PolicyTranche *policy = &lwtune_shared->tranche_policy[slot];
+
+	policy->learned = spin_limit_ns(learner->limit);
+	policy->spin_pauses = pauses_in(policy->learned);
+	policy->explore_pauses = pauses_in(SPIN_LONGEST_NS);
+	policy->explore_every = learner->explore_every;
+}
+
+static void
+publish_tranche(int slot, const SpinLearner *learner)
+{
+	PolicyTranche *policy = &lwtune_shared->tranche_policy[slot];
+	char		name[NAMEDATALEN];
+	bool		named = tranche_name(slot, name);
+	int64		max_spinners;
+
+	policy->spin_time = setting_for(&guc_spin_time, named ? name : NULL, &policy->spin_time_source);
+	max_spinners = setting_for(&guc_max_spinners, named ? name : NULL, &policy->max_spinners_source);
+	policy->max_spinners_setting = (int32) max_spinners;
+	policy->max_spinners = spinners_allowed(max_spinners);
+
+	if (policy->spin_time == SPIN_TIME_AUTO)
+		policy_publish_learned(slot, learner);
+	else
+	{
+		policy->explore_every = 0;
+		policy->learned = 0;
+		policy->spin_pauses = pauses_in(policy->spin_time);
+	}
+}
+
+void
+policy_publish(const SpinLearner *learners)
+{
+	lwtune_shared->policy.track = guc_track;
+	lwtune_shared->policy.bucket_pauses = pauses_in(SPIN_BUCKET_NS);
+	for (int slot = 0; slot < TRANCHE_SLOTS; slot++)
+		publish_tranche(slot, &learners[slot]);
+}
+
+void
+policy_publish_initial(void)
+{
+	static SpinLearner learners[TRANCHE_SLOTS];
+
+	for (int slot = 0; slot < TRANCHE_SLOTS; slot++)
+		spin_learner_init(&learners[slot]);
+	policy_publish(learners);
+}
