@@ -44,6 +44,13 @@ ifeq ($(wildcard src/patch_$(ARCHITECTURE).c),)
 $(error the architecture $(ARCHITECTURE) is not supported: there is no src/patch_$(ARCHITECTURE).c)
 endif
 
+# without it a server that has probes would lose them
+ifneq ($(shell grep -l sys/sdt.h $(shell $(PG_CONFIG) --includedir-server)/utils/probes.h),)
+ifeq ($(wildcard /usr/include/sys/sdt.h /usr/include/$(ARCHITECTURE)-linux-gnu/sys/sdt.h),)
+$(error the server has USDT probes, and building them takes sys/sdt.h: install systemtap-sdt-dev)
+endif
+endif
+
 OBJS = $(addprefix src/, \
 	lwtune.o guc.o shared.o \
 	patch_plan.o patch_symbols.o patch_text.o patch_$(ARCHITECTURE).o patch_selftest.o \

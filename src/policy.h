@@ -47,7 +47,7 @@ typedef struct PolicyTranche
 	uint32		max_spinners;	/* on one lock at once */
 
 	/* for lwtune_settings */
-	int64		spin_time;		/* ns, or SPIN_TIME_AUTO */
+	int64		spin_time;		/* ns, or POLICY_SPIN_AUTO */
 	int64		learned;		/* ns, what auto uses now */
 	int32		max_spinners_setting;
 	uint8		spin_time_source;	/* PolicySource */

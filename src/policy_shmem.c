@@ -10,13 +10,12 @@
  */
 #include "postgres.h"
 
+#include <sched.h>
 #include <unistd.h>
 
 #include "guc.h"
 #include "policy_shmem.h"
 #include "shared.h"
-
-StaticAssertDecl(POLICY_SPIN_AUTO == SPIN_TIME_AUTO, "auto has one value");
 
 static uint32
 pauses_in(int64 ns)
@@ -32,11 +31,17 @@ pauses_in(int64 ns)
 static uint32
 spinners_allowed(int64 setting)
 {
+	cpu_set_t	ours;
 	long		nprocessors;
 
 	if (setting != POLICY_COUNT_PROCESSORS)
 		return (uint32) setting;
-	nprocessors = sysconf(_SC_NPROCESSORS_ONLN);
+
+	/* a server may be confined to some of the machine's */
+	if (sched_getaffinity(0, sizeof(ours), &ours) == 0)
+		nprocessors = CPU_COUNT(&ours);
+	else
+		nprocessors = sysconf(_SC_NPROCESSORS_ONLN);
 	return nprocessors > 1 ? (uint32) (nprocessors - 1) : 0;
 }
 
@@ -84,7 +89,7 @@ publish_tranche(int slot, const SpinLearner *learner)
 	policy->max_spinners_setting = (int32) max_spinners;
 	policy->max_spinners = spinners_allowed(max_spinners);
 
-	if (policy->spin_time == SPIN_TIME_AUTO)
+	if (policy->spin_time == POLICY_SPIN_AUTO)
 		policy_publish_learned(slot, learner);
 	else
 	{

@@ -12,7 +12,7 @@
 
 #include "probe.h"
 
-#ifdef ENABLE_DTRACE
+#ifdef _SDT_HAS_SEMAPHORES
 
 #define SEMAPHORE(name) \
 unsigned short postgresql_##name##_semaphore __attribute__((section(".probes"))) = 0
@@ -28,4 +28,4 @@ SEMAPHORE(lwlock__acquire__or__wait);
 SEMAPHORE(lwlock__acquire__or__wait__fail);
 LWTUNE_END_LOCAL
 
-#endif							/* ENABLE_DTRACE */
+#endif							/* _SDT_HAS_SEMAPHORES */

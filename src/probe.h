@@ -14,12 +14,10 @@
 #ifndef LWTUNE_PROBE_H
 #define LWTUNE_PROBE_H
 
-#ifdef ENABLE_DTRACE
-
 #include "local.h"
 
 LWTUNE_BEGIN_LOCAL
-#include "utils/probes.h"
+#include "utils/probes.h"		/* empty macros if the server has no probes */
 LWTUNE_END_LOCAL
 
 #define LWTUNE_PROBE(PROBE, lock, mode) \
@@ -33,12 +31,5 @@ LWTUNE_END_LOCAL
 		if (unlikely(TRACE_POSTGRESQL_LWLOCK_RELEASE_ENABLED())) \
 			TRACE_POSTGRESQL_LWLOCK_RELEASE(lwtune_GetLWLockIdentifier(PG_WAIT_LWLOCK, (lock)->tranche)); \
 	} while (0)
-
-#else
-
-#define LWTUNE_PROBE(PROBE, lock, mode) ((void) 0)
-#define LWTUNE_PROBE_RELEASE(lock) ((void) 0)
-
-#endif							/* ENABLE_DTRACE */
 
 #endif							/* LWTUNE_PROBE_H */

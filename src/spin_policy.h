@@ -18,9 +18,6 @@
 
 LWTUNE_BEGIN_LOCAL
 
-/* Setting's value that asks for learning instead of naming a time. */
-#define SPIN_TIME_AUTO (-1)
-
 /*
  * Durations of successful spins are counted in buckets that double: bucket i
  * holds those up to SPIN_BUCKET_NS << i.  The last one's end is the longest

@@ -133,7 +133,7 @@ put_matched_settings(ReturnSetInfo *result)
 		policy_format_value(POLICY_KIND_SPIN_TIME, policy.learned, learned, sizeof(learned));
 		put_setting(result, name, &guc_spin_time, policy.spin_time,
 					source_name(policy.spin_time_source),
-					policy.spin_time == SPIN_TIME_AUTO ? learned : NULL, true);
+					policy.spin_time == POLICY_SPIN_AUTO ? learned : NULL, true);
 		put_setting(result, name, &guc_max_spinners, policy.max_spinners_setting,
 					source_name(policy.max_spinners_source), NULL, true);
 	}

@@ -78,7 +78,7 @@ publish(void)
 	policy_publish(learners);
 	for (int slot = 0; slot < TRANCHE_SLOTS; slot++)
 	{
-		bool		now = lwtune_shared->tranche_policy[slot].spin_time == SPIN_TIME_AUTO;
+		bool		now = lwtune_shared->tranche_policy[slot].spin_time == POLICY_SPIN_AUTO;
 
 		/* what was seen before it learned is of no use */
 		if (now && !learns[slot])
