@@ -14,12 +14,17 @@
 
 #include <dlfcn.h>
 #include <link.h>
+#include <sys/mman.h>
 
 #include "miscadmin.h"
 #include "patch.h"
 #include "postmaster/postmaster.h"
 #include "storage/lwlock.h"
 #include "storage/spin.h"
+
+#ifndef MADV_POPULATE_READ
+#define MADV_POPULATE_READ 22
+#endif
 
 /* lwlock.c's MAX_SIMUL_LWLOCKS, and the entries of its array */
 #define STOCK_MAX_HELD 200
@@ -71,12 +76,27 @@ find_segments(struct dl_phdr_info *info, size_t size, void *context)
 	return 1;
 }
 
+/*
+ * Have the kernel map what will be read in one go, rather than in a fault for
+ * every few pages.  It need not.
+ */
+static void
+populate(uintptr_t start, size_t length)
+{
+	uintptr_t	page = text_page_size();
+	uintptr_t	first = start - start % page;
+
+	(void) madvise((void *) first, start + length - first, MADV_POPULATE_READ);
+}
+
 bool
 patch_find_server(PatchServer *server)
 {
 	dl_iterate_phdr(find_segments, server);
 	if (server->text == 0 || server->data == 0)
 		return patch_refuse(NULL, "the segments of the server's executable were not found");
+	populate(server->text, server->text_length);
+	populate(server->data, server->data_length);
 	return true;
 }
 
@@ -171,91 +191,150 @@ find_held_array(const PatchServer *server, LWLock *scratch, int nheld)
 }
 
 /*
- * Find lwlock.c's held_lwlocks and num_held_lwlocks, and s_lock.c's
- * spins_per_delay, by making the stock functions move them.
+ * Words of the server's data that may be the variable that we look for.
+ */
+typedef struct Candidates
+{
+	const volatile int **words;
+	size_t		count;
+} Candidates;
+
+/* All words of that value. */
+static bool
+find_words(const PatchServer *server, int value, Candidates *candidates)
+{
+	const volatile int *word = (const volatile int *) server->data;
+	const volatile int *end = word + server->data_length / sizeof(int);
+
+	candidates->count = 0;
+	candidates->words = malloc((end - word) * sizeof(*candidates->words));
+	if (candidates->words == NULL)
+		return patch_refuse(NULL, "out of memory");
+	for (; word < end; word++)
+	{
+		if (*word == value)
+			candidates->words[candidates->count++] = word;
+	}
+	return true;
+}
+
+/* Those of them that have this value now. */
+static void
+keep_words(Candidates *candidates, int value)
+{
+	size_t		kept = 0;
+
+	for (size_t i = 0; i < candidates->count; i++)
+	{
+		if (*candidates->words[i] == value)
+			candidates->words[kept++] = candidates->words[i];
+	}
+	candidates->count = kept;
+}
+
+static void
+drop_word(Candidates *candidates, const volatile void *word)
+{
+	size_t		kept = 0;
+
+	for (size_t i = 0; i < candidates->count; i++)
+	{
+		if (candidates->words[i] != word)
+			candidates->words[kept++] = candidates->words[i];
+	}
+	candidates->count = kept;
+}
+
+/*
+ * lwlock.c's held_lwlocks, and num_held_lwlocks, which is the word that
+ * follows 3, 2, 1, 0, 1, 0 as scratch locks are released and taken.
+ */
+static bool
+find_held_locks(PatchServer *server)
+{
+#define NSCRATCH 3
+	LWLock		scratch[NSCRATCH];
+	Candidates	candidates;
+	uintptr_t	held;
+	bool		found;
+
+	for (int i = 0; i < NSCRATCH; i++)
+	{
+		LWLockInitialize(&scratch[i], 0);
+		LWLockAcquire(&scratch[i], LW_EXCLUSIVE);
+	}
+	held = find_held_array(server, scratch, NSCRATCH);
+	found = find_words(server, NSCRATCH, &candidates);
+	for (int i = NSCRATCH - 1; i >= 0; i--)
+	{
+		LWLockRelease(&scratch[i]);
+		if (found)
+			keep_words(&candidates, i);
+	}
+	if (!found)
+		return false;
+	LWLockAcquire(&scratch[0], LW_EXCLUSIVE);
+	keep_words(&candidates, 1);
+	LWLockRelease(&scratch[0]);
+	keep_words(&candidates, 0);
+
+	/* interrupts are held off as many times as locks are held */
+	drop_word(&candidates, &InterruptHoldoffCount);
+
+	found = held != 0 && candidates.count == 1;
+	if (found)
+	{
+		server->private_state[0] = (PatchRange) {"held_lwlocks", held, STOCK_MAX_HELD * sizeof(StockHandle)};
+		server->private_state[1] = (PatchRange) {"num_held_lwlocks", (uintptr_t) candidates.words[0], sizeof(int)};
+	}
+	else
+		patch_refuse(NULL, "the server's list of held locks was not found (%zu candidates for its length)",
+					 candidates.count);
+	free(candidates.words);
+	return found;
+}
+
+/*
+ * s_lock.c's spins_per_delay is the word that follows set_spins_per_delay().
+ * The last value is the one that a postmaster starts with.
+ */
+static bool
+find_spins_per_delay(PatchServer *server)
+{
+	Candidates	candidates;
+	bool		found;
+
+	set_spins_per_delay(739);
+	found = find_words(server, 739, &candidates);
+	if (found)
+	{
+		set_spins_per_delay(401);
+		keep_words(&candidates, 401);
+	}
+	set_spins_per_delay(DEFAULT_SPINS_PER_DELAY);
+	if (!found)
+		return false;
+	keep_words(&candidates, DEFAULT_SPINS_PER_DELAY);
+
+	found = candidates.count == 1;
+	if (found)
+		server->private_state[2] = (PatchRange) {"spins_per_delay", (uintptr_t) candidates.words[0], sizeof(int)};
+	else
+		patch_refuse(NULL, "the server's spins_per_delay was not found (%zu candidates)",
+					 candidates.count);
+	free(candidates.words);
+	return found;
+}
+
+/*
+ * Find the variables that the replacements replace too.
  */
 bool
 patch_find_private_state(PatchServer *server)
 {
-#define NSCRATCH 3
-	LWLock		scratch[NSCRATCH];
-	size_t		nwords = server->data_length / sizeof(int);
-	const volatile int *words = (const volatile int *) server->data;
-	uint8	   *candidate;
-	uintptr_t	held = 0;
-	uintptr_t	num = 0;
-	uintptr_t	spins = 0;
-	int			nnum = 0;
-	int			nspins = 0;
-
 	StaticAssertStmt(lengthof(server->private_state) == 3, "one range for each variable");
 
 	if (server->data % sizeof(void *) != 0)
 		return patch_refuse(NULL, "the server's data segment is not aligned");
-
-	candidate = malloc(nwords);
-	if (candidate == NULL)
-		return patch_refuse(NULL, "out of memory");
-	memset(candidate, 1, nwords);
-
-	for (int i = 0; i < NSCRATCH; i++)
-		LWLockInitialize(&scratch[i], 0);
-
-	/* num_held_lwlocks is the word that reads 0, 1, 2, 3, 2, 1, 0 */
-	for (int step = 0; step <= 2 * NSCRATCH; step++)
-	{
-		int			expected = step <= NSCRATCH ? step : 2 * NSCRATCH - step;
-
-		if (step > 0 && step <= NSCRATCH)
-			LWLockAcquire(&scratch[step - 1], LW_EXCLUSIVE);
-		else if (step > NSCRATCH)
-			LWLockRelease(&scratch[2 * NSCRATCH - step]);
-		if (step == NSCRATCH)
-			held = find_held_array(server, scratch, NSCRATCH);
-
-		for (size_t i = 0; i < nwords; i++)
-			candidate[i] &= words[i] == expected;
-	}
-	for (size_t i = 0; i < nwords; i++)
-	{
-		/* interrupts are held off as many times as locks are held */
-		if (candidate[i] && &words[i] != (const volatile int *) &InterruptHoldoffCount)
-		{
-			num = (uintptr_t) &words[i];
-			nnum++;
-		}
-	}
-
-	/*
-	 * spins_per_delay is the word that follows set_spins_per_delay().  The last
-	 * value is what a postmaster starts with.
-	 */
-	memset(candidate, 1, nwords);
-	for (int step = 0; step < 3; step++)
-	{
-		int			value = step == 0 ? 739 : step == 1 ? 401 : DEFAULT_SPINS_PER_DELAY;
-
-		set_spins_per_delay(value);
-		for (size_t i = 0; i < nwords; i++)
-			candidate[i] &= words[i] == value;
-	}
-	for (size_t i = 0; i < nwords; i++)
-	{
-		if (candidate[i])
-		{
-			spins = (uintptr_t) &words[i];
-			nspins++;
-		}
-	}
-	free(candidate);
-
-	if (held == 0 || nnum != 1)
-		return patch_refuse(NULL, "the server's list of held locks was not found (%d candidates for its length)", nnum);
-	if (nspins != 1)
-		return patch_refuse(NULL, "the server's spins_per_delay was not found (%d candidates)", nspins);
-
-	server->private_state[0] = (PatchRange) {"held_lwlocks", held, STOCK_MAX_HELD * sizeof(StockHandle)};
-	server->private_state[1] = (PatchRange) {"num_held_lwlocks", num, sizeof(int)};
-	server->private_state[2] = (PatchRange) {"spins_per_delay", spins, sizeof(int)};
-	return true;
+	return find_held_locks(server) && find_spins_per_delay(server);
 }

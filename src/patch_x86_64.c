@@ -13,6 +13,8 @@
 
 #ifdef __x86_64__
 
+#include <emmintrin.h>
+
 /* jmp rel32 */
 const size_t arch_jump_size = 5;
 
@@ -153,61 +155,90 @@ immediate_lengths(const uint8 *modrm)
 	}
 }
 
+/* What the scan looks for. */
+typedef struct Scan
+{
+	const PatchServer *server;
+	const PatchRange *ranges;
+	int			nranges;
+	uintptr_t	low;			/* all ranges lie between these, with room for */
+	uintptr_t	high;			/* an immediate operand before */
+	arch_reference_visitor visit;
+	void	   *context;
+} Scan;
+
 /*
- * Find every rip-relative operand that refers to one of the ranges: take each
- * four bytes of the text as a displacement, and look at the byte before, which
- * must be a ModRM byte that says so.  Nothing is decoded, so an instruction
- * cannot be missed; four bytes that mean something else can at worst make the
- * takeover refuse.
- *
- * All ranges lie in the server's own data, so one comparison with the span of
- * them discards nearly every position.
+ * A byte of the text that may be the ModRM byte of a rip-relative operand: is
+ * what follows the distance of one of the ranges?
+ */
+static bool
+visit_operand(const Scan *scan, const uint8 *modrm)
+{
+	int32		rel32;
+	uintptr_t	refers_to;
+	unsigned	lengths;
+
+	memcpy(&rel32, modrm + 1, sizeof(rel32));
+	refers_to = (uintptr_t) (modrm + 1 + sizeof(rel32)) + (intptr_t) rel32;
+	if (refers_to < scan->low || refers_to >= scan->high)
+		return true;
+
+	lengths = immediate_lengths(modrm);
+	for (int i = 0; i < scan->nranges; i++)
+	{
+		for (int length = 0; length <= 4; length++)
+		{
+			if ((lengths & (1 << length)) == 0 ||
+				refers_to + length - scan->ranges[i].start >= scan->ranges[i].length)
+				continue;
+			if (!scan->visit((uintptr_t) modrm, &scan->ranges[i], scan->context))
+				return false;
+			break;
+		}
+	}
+	return true;
+}
+
+/*
+ * Find every rip-relative operand that refers to one of the ranges: look at
+ * each byte of the text that could be a ModRM byte which announces one, and
+ * take the next four for its displacement.  Nothing is decoded, so that no
+ * instruction can be missed; bytes that mean something else can at worst make
+ * the takeover refuse.
  */
 bool
 arch_scan_references(const PatchServer *server, const PatchRange *ranges, int nranges,
 					 arch_reference_visitor visit, void *context)
 {
+	const __m128i mask = _mm_set1_epi8((char) 0xc7);
+	const __m128i rip_relative = _mm_set1_epi8(0x05);
 	const uint8 *text = (const uint8 *) server->text;
-	uintptr_t	low = UINTPTR_MAX;
-	uintptr_t	high = 0;
-	uint64		span;
+	const uint8 *last = text + server->text_length - sizeof(int32) - 1;
+	Scan		scan = {server, ranges, nranges, UINTPTR_MAX, 0, visit, context};
+	const uint8 *at = text + 2; /* an opcode and its prefix come before */
 
 	for (int i = 0; i < nranges; i++)
 	{
-		low = Min(low, ranges[i].start);
-		high = Max(high, ranges[i].start + ranges[i].length);
+		scan.low = Min(scan.low, ranges[i].start);
+		scan.high = Max(scan.high, ranges[i].start + ranges[i].length);
 	}
-	low -= sizeof(int32);		/* an immediate may follow */
-	span = high - low;
+	scan.low -= sizeof(int32);
 
-	for (size_t at = 3; at + sizeof(int32) <= server->text_length; at++)
+	for (; at + 16 <= last; at += 16)
 	{
-		uintptr_t	end = server->text + at + sizeof(int32);
-		int32		rel32;
-		uintptr_t	refers_to;
-		unsigned	lengths;
+		__m128i		bytes = _mm_loadu_si128((const __m128i *) at);
+		unsigned	found = _mm_movemask_epi8(_mm_cmpeq_epi8(_mm_and_si128(bytes, mask), rip_relative));
 
-		memcpy(&rel32, text + at, sizeof(rel32));
-		refers_to = end + (intptr_t) rel32;
-		if (refers_to - low >= span)
-			continue;
-		if ((text[at - 1] & 0xc7) != 0x05)
-			continue;
-
-		lengths = immediate_lengths(text + at - 1);
-		for (int i = 0; i < nranges; i++)
+		for (; found != 0; found &= found - 1)
 		{
-			for (int length = 0; length <= 4; length++)
-			{
-				if ((lengths & (1 << length)) &&
-					refers_to + length - ranges[i].start < ranges[i].length)
-				{
-					if (!visit(server->text + at, &ranges[i], context))
-						return false;
-					break;
-				}
-			}
+			if (!visit_operand(&scan, at + __builtin_ctz(found)))
+				return false;
 		}
+	}
+	for (; at <= last; at++)
+	{
+		if ((*at & 0xc7) == 0x05 && !visit_operand(&scan, at))
+			return false;
 	}
 	return true;
 }

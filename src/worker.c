@@ -12,6 +12,8 @@
  */
 #include "postgres.h"
 
+#include <dlfcn.h>
+
 #include "guc.h"
 #include "miscadmin.h"
 #include "pgstat.h"
@@ -216,6 +218,21 @@ lwtune_worker_main(Datum arg)
 	proc_exit(1);
 }
 
+/*
+ * The library may have been preloaded by a path that is not searched for a
+ * plain name; give the worker the file that is loaded.
+ */
+static const char *
+library_name(void)
+{
+	Dl_info		info;
+
+	if (dladdr((void *) lwtune_worker_main, &info) != 0 && info.dli_fname != NULL &&
+		is_absolute_path(info.dli_fname) && strlen(info.dli_fname) < BGW_MAXLEN)
+		return info.dli_fname;
+	return "lwtune";
+}
+
 void
 worker_register(void)
 {
@@ -227,7 +244,7 @@ worker_register(void)
 	worker.bgw_restart_time = 1;
 	strlcpy(worker.bgw_name, "lwtune worker", BGW_MAXLEN);
 	strlcpy(worker.bgw_type, "lwtune worker", BGW_MAXLEN);
-	strlcpy(worker.bgw_library_name, "lwtune", BGW_MAXLEN);
+	strlcpy(worker.bgw_library_name, library_name(), BGW_MAXLEN);
 	strlcpy(worker.bgw_function_name, "lwtune_worker_main", BGW_MAXLEN);
 	RegisterBackgroundWorker(&worker);
 }
