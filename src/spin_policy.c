@@ -148,6 +148,10 @@ spin_learn(SpinLearner *learner, const SpinSample *sample)
 		}
 	}
 
+	/* never keep on with what does not pay for itself */
+	if (expected_cost(learner, 0) <= expected_cost(learner, best))
+		best = 0;
+
 	if (best > 0)
 		explore_every = EXPLORE_EVERY;
 	else if (learner->explore_every >= MAX_EXPLORE_EVERY / 2)

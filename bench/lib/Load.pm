@@ -1,5 +1,9 @@
 # Load.pm - contention on one lock, by the functions of the load module.
 #
+# statements() has pgbench call lwtune_torture_loop, 20,000 rounds at a time, as
+# clients do that have other things to do in between.
+#
+# contend() is for what is counted in the server's processes.
 # Each session runs lwtune_torture_run once for a whole slice.  So no client
 # program competes for the processors while the lock is fought for, as it would
 # if statements were sent by the thousand rounds, and the server itself takes
@@ -55,6 +59,22 @@ sub contend
 	}
 	$sleeps += $_->sleeps for @sessions;
 	return { rate => $rate, sleeps => $sleeps / $rounds };
+}
+
+# The rounds of each statement: some milliseconds.
+my $rounds_per_statement = 20000;
+
+# statements($server, $shape, $clients, $seconds): rounds per second.
+sub statements
+{
+	my ($server, $shape, $clients, $seconds) = @_;
+	my ($inside, $outside) = split m{/}, $shape;
+	my $script = "$server->{dir}/loop.sql";
+
+	open(my $handle, '>', $script) or die "cannot write $script: $!\n";
+	print $handle "SELECT lwtune_torture_loop('$tranche', 'exclusive', $inside, $outside, $rounds_per_statement);\n";
+	close $handle or die "cannot write $script: $!\n";
+	return $rounds_per_statement * $server->pgbench_rate('-n', '-f', $script, '-c', $clients, '-T', $seconds);
 }
 
 1;

@@ -63,7 +63,7 @@ sub measure_cell
 	if ($arms->has('auto'))
 	{
 		$bench->progress("loops $cell: auto learns");
-		Load::contend($arms->enter('auto'), $shape, $clients, $warm_up_seconds);
+		Load::statements($arms->enter('auto'), $shape, $clients, $warm_up_seconds);
 	}
 
 	my $rounds = Blocks::run(
@@ -74,7 +74,7 @@ sub measure_cell
 		watch => [ ($arms->names)[-1] ],
 		before => sub { $bench->progress("loops $cell: round $_[0] of at most $_[1]") },
 		slice => sub {
-			Load::contend($arms->enter($_[0]), $shape, $clients, $plan->{seconds})->{rate};
+			Load::statements($arms->enter($_[0]), $shape, $clients, $plan->{seconds});
 		});
 
 	for my $arm (grep { $_ ne 'stock' } $arms->names)

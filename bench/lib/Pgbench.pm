@@ -98,13 +98,9 @@ sub fresh_start
 sub tps
 {
 	my ($server, $script, $clients, $seconds, $round) = @_;
-	my $output = $server->output_of(
-		$server->program('pgbench'), '-n', '-b', $script,
-		'-c', $clients, '-j', 2, '-T', $seconds, "--random-seed=$round",
-		'-h', $server->{dir}, qw(-U postgres postgres));
 
-	$output =~ /^tps = ([0-9.]+)/m or die "pgbench printed no rate:\n$output";
-	return $1;
+	return $server->pgbench_rate('-n', '-b', $script, '-c', $clients, '-j', 2,
+		'-T', $seconds, "--random-seed=$round");
 }
 
 1;

@@ -103,6 +103,17 @@ sub output_of
 	return $output;
 }
 
+# Transactions per second of a run of pgbench with these options.
+sub pgbench_rate
+{
+	my ($self, @options) = @_;
+	my $output = $self->output_of($self->program('pgbench'), @options,
+		'-h', $self->{dir}, qw(-U postgres postgres));
+
+	$output =~ /^tps = ([0-9.]+)/m or die "pgbench printed no rate:\n$output";
+	return $1;
+}
+
 sub fail
 {
 	my ($self, $what) = @_;

@@ -1,5 +1,5 @@
 # LwtuneBuild
-#	  Compile the small libraries that tests put in lwtune's way.
+#	  Compile the small libraries in C that tests use.
 #
 package LwtuneBuild;
 
@@ -13,10 +13,10 @@ use Test::More;
 
 our @EXPORT = qw(build_library);
 
-my $sources = dirname(__FILE__) . '/../fault';
+my $sources = dirname(__FILE__) . '/../c';
 my $folder;
 
-# Compile NAME.c of the folder "fault"; the library's path.
+# Compile NAME.c of the folder "c"; the library's path.
 sub build_library
 {
 	my ($name) = @_;

@@ -9,10 +9,10 @@ use strict;
 use warnings;
 
 use Exporter 'import';
+use IPC::Run;
 use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils;
 use Test::More;
-use Time::HiRes qw(sleep time);
 
 our @EXPORT = qw(
   new_node
@@ -22,12 +22,17 @@ our @EXPORT = qw(
   log_since
   states
   is_in_force
-  publish
+  set_live
   wait_for
   elapsed_until
   postmaster_pid
+  server_processes
+  worker_pid
   start_by_hand
   stop_by_hand
+  start_query
+  finish_query
+  together
 );
 
 my $stage = $ENV{LWTUNE_STAGE}
@@ -57,8 +62,9 @@ sub new_node
 	$node->append_conf('postgresql.conf', stage_conf());
 	$node->append_conf('postgresql.conf',
 		"shared_preload_libraries = '$preload'\n");
-	# otherwise it comes in between just when something is counted
-	$node->append_conf('postgresql.conf', "autovacuum = off\n");
+	# the one comes in between just when something is counted, the other takes
+	# longer than all queries that ask something
+	$node->append_conf('postgresql.conf', "autovacuum = off\njit = off\n");
 	$node->append_conf('postgresql.conf', $options{conf})
 	  if defined $options{conf};
 	return $node;
@@ -147,8 +153,9 @@ sub elapsed_until
 	return $ms eq '' ? undef : $ms;
 }
 
-# Set per-tranche settings and wait until they are published: setting => value.
-sub publish
+# Change settings (without their prefix; undef is back to the default) of a
+# running server.  It is not waited for.
+sub set_live
 {
 	my ($node, %settings) = @_;
 
@@ -156,12 +163,9 @@ sub publish
 	{
 		$node->safe_psql('postgres',
 			defined $settings{$name}
-			? "ALTER SYSTEM SET lwtune.$name = \$x\$$settings{$name}\$x\$" =~
-			  s/\$x\$(.*)\$x\$/"'" . ($1 =~ s{'}{''}gr) . "'"/er
+			? "ALTER SYSTEM SET lwtune.$name = \$x\$$settings{$name}\$x\$"
 			: "ALTER SYSTEM RESET lwtune.$name");
 	}
-	# the worker is one process, and does one reload after the other
-	my $from = log_from($node);
 	$node->safe_psql('postgres', 'SELECT pg_reload_conf()');
 	return;
 }
@@ -173,14 +177,45 @@ sub postmaster_pid
 	return $pid;
 }
 
-# Start with options that Cluster.pm does not know.  True if it did.
+# Its processes: pid => title.
+sub server_processes
+{
+	my ($node) = @_;
+	my $postmaster = postmaster_pid($node);
+	my %titles = ($postmaster => 'postmaster');
+
+	foreach my $process (glob('/proc/[0-9]*'))
+	{
+		open(my $stat, '<', "$process/stat") or next;
+		next unless (<$stat> // '') =~ /^(\d+) .*\) \S (\d+)/ && $2 == $postmaster;
+		my $pid = $1;
+		open(my $title, '<', "$process/cmdline") or next;
+		$titles{$pid} = (<$title> // '') =~ tr/\0/ /r;
+	}
+	return %titles;
+}
+
+sub worker_pid
+{
+	my ($node) = @_;
+	my %titles = server_processes($node);
+	my ($pid) = grep { $titles{$_} =~ /lwtune worker/ } keys %titles;
+
+	return $pid;
+}
+
+# Start with options of the server that Cluster.pm does not know, or another
+# executable.  True if it did.
 sub start_by_hand
 {
-	my ($node, @options) = @_;
+	my ($node, $options, $executable) = @_;
 
 	$by_hand{ $node->data_dir } = 1;
-	return system_log('pg_ctl', '-w', '-D', $node->data_dir, '-l',
-		$node->logfile, (map { ('-o', $_) } @options), 'start') == 0;
+	return system_log(
+		'pg_ctl', '-w', '-D', $node->data_dir, '-l', $node->logfile,
+		(defined $options ? ('-o', $options) : ()),
+		(defined $executable ? ('-p', $executable) : ()),
+		'start') == 0;
 }
 
 sub stop_by_hand
@@ -190,6 +225,44 @@ sub stop_by_hand
 	delete $by_hand{ $node->data_dir };
 	return system_log('pg_ctl', '-w', '-D', $node->data_dir, '-m',
 		$mode // 'fast', 'stop') == 0;
+}
+
+# A query in a session of its own, in the background.  finish_query() waits for
+# its end and gives what it printed; its errors are in the second value.
+sub start_query
+{
+	my ($node, $query) = @_;
+	my %session = (out => '', err => '');
+
+	$session{run} = IPC::Run::start(
+		[   'psql', '-XAtq', '-v', 'ON_ERROR_STOP=1',
+			'-d', $node->connstr('postgres'), '-c', $query
+		],
+		'<', \undef, '>', \$session{out}, '2>', \$session{err},
+		IPC::Run::timeout($PostgreSQL::Test::Utils::timeout_default));
+	return \%session;
+}
+
+sub finish_query
+{
+	my ($session) = @_;
+
+	IPC::Run::finish($session->{run});
+	chomp(@{$session}{qw(out err)});
+	return wantarray ? @{$session}{qw(out err)} : $session->{out};
+}
+
+# Several at once: the results in order; an error makes the test die.
+sub together
+{
+	my ($node, @queries) = @_;
+	my @sessions = map { start_query($node, $_) } @queries;
+
+	return map {
+		my ($out, $err) = finish_query($_);
+		die "a query failed: $err\n" if $err =~ /ERROR|FATAL|server closed/;
+		$out
+	} @sessions;
 }
 
 END

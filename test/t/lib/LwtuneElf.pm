@@ -114,8 +114,8 @@ sub hide
 {
 	my ($self, $name) = @_;
 
-	substr($self->{bytes}, $self->function($name)->{entry} + 6, 2) =
-	  pack('v', 0);
+	substr($self->{bytes}, $self->function($name)->{entry} + 6, 10) =
+	  pack('v Q<', 0, 0);
 	return;
 }
 

@@ -11,6 +11,7 @@ use strict;
 use warnings;
 
 use Exporter 'import';
+use LwtuneCluster;
 use LwtuneElf;
 use Test::More;
 
@@ -19,7 +20,7 @@ our @EXPORT = qw(
   text_differences
   text_is_stock
   server_entries
-  mappings
+  mappings_query
 );
 
 # A row for each byte that differs: its offset in the file.  Then one with the
@@ -61,7 +62,7 @@ sub text_differences
 
 	die "the server's text was not found: only $compared bytes compared\n"
 	  if $compared < 1_000_000;
-	return sort { $a <=> $b } @offsets;
+	return @offsets;
 }
 
 sub text_is_stock
@@ -69,7 +70,7 @@ sub text_is_stock
 	my ($node, $name) = @_;
 
 	local $Test::Builder::Level = $Test::Builder::Level + 1;
-	return is(scalar(text_differences($node)), 0, $name);
+	return is_deeply([ text_differences($node) ], [], $name);
 }
 
 # The functions that lwtune_status lists: name => [first, last] offset in the
@@ -77,7 +78,7 @@ sub text_is_stock
 sub server_entries
 {
 	my ($node) = @_;
-	my $executable = LwtuneElf->read('/proc/' . backend_of($node) . '/exe');
+	my $executable = LwtuneElf->read('/proc/' . postmaster_pid($node) . '/exe');
 	my %entries;
 
 	foreach my $name (
@@ -93,27 +94,16 @@ sub server_entries
 	return %entries;
 }
 
-sub backend_of
+# A row for each mapping, in order, as "permissions file": of the server's own
+# file, and of executable memory that is from no file.
+sub mappings_query
 {
-	my ($node) = @_;
-	open(my $fh, '<', $node->data_dir . '/postmaster.pid')
-	  or die "no server runs: $!\n";
-	chomp(my $pid = <$fh>);
-	return $pid;
-}
-
-# Mappings of the server, as "permissions file": the server's own file, and
-# everything that is executable.
-sub mappings
-{
-	my ($node) = @_;
-	my $lines = $node->safe_psql(
-		'postgres', q{
-		SELECT m[1] || ' ' || m[2]
-		  FROM regexp_split_to_table(pg_read_file('/proc/self/maps'), '\n') AS line,
-			   regexp_match(line, '^\S+ (\S+) \S+ \S+ \S+ *(.*)$') AS m
-		 WHERE m[2] ~ '/postgres$' OR m[1] ~ 'x'});
-	return split /\n/, $lines;
+	return q{
+	SELECT m[1] || ' ' || regexp_replace(m[2], '.*/', '')
+	  FROM regexp_split_to_table(pg_read_file('/proc/self/maps'), '\n') WITH ORDINALITY AS lines(line, n),
+		   regexp_match(line, '^\S+ (\S+) \S+ \S+ \S+ *(.*)$') AS m
+	 WHERE m[2] ~ '/postgres$' OR (m[1] ~ 'x' AND m[2] = '')
+	 ORDER BY n};
 }
 
 1;

@@ -17,6 +17,8 @@
  *
  *-------------------------------------------------------------------------
  */
+#define _GNU_SOURCE
+
 #include <dirent.h>
 #include <dlfcn.h>
 #include <errno.h>
@@ -359,8 +361,7 @@ restrict_process(const char *by)
 		done = real_prctl(PR_GET_MDWE, 0, 0, 0, 0) > 0 ||
 			real_prctl(PR_SET_MDWE, PR_MDWE_REFUSE_EXEC_GAIN, 0, 0, 0) == 0;
 	else
-		done = real_prctl(PR_GET_SECCOMP, 0, 0, 0, 0) == SECCOMP_MODE_FILTER ||
-			forbid_by_seccomp();
+		done = forbid_by_seccomp();
 	if (!done)
 	{
 		perror(by);
