@@ -56,6 +56,11 @@ sub middle_of
 	return $values[ @values / 2 ];
 }
 
+sub list_of
+{
+	return join(', ', map { defined $_ ? sprintf('%.1f ms', $_) : 'never' } @_);
+}
+
 my $reload = 'PERFORM pg_reload_conf();';
 
 #
@@ -77,6 +82,7 @@ foreach my $round (1 .. $rounds)
 	write_settings(spin_time => 'long:50us');
 	$node->safe_psql('postgres', "SELECT lwtune_reset('long')");
 	push @on, elapsed_until($node, $reload, spins('long') =~ s/ FROM/ > 0 FROM/r);
+	last unless defined $on[-1];
 
 	write_settings(spin_time => '0');
 	push @off, elapsed_until($node, $reload, q{value = '0' FROM lwtune_settings WHERE tranche = 'long' AND setting = 'spin_time'});
@@ -85,7 +91,7 @@ foreach my $round (1 .. $rounds)
 	my $answer = $node->safe_psql('postgres', 'SELECT pg_sleep(0.1); SELECT ' . spins('long'));
 	is($answer, "\n0", 'nobody spins any more') if $answer ne "\n0" || $round == $rounds;
 }
-note "spin_time is changed, and processes spin after: @on ms";
+note 'spin_time is changed, and processes spin after: ' . list_of(@on);
 cmp_ok(middle_of(@on), '<=', $at_once, "processes in a long query begin to spin within $at_once ms of a reload");
 cmp_ok(middle_of(@off), '<=', $at_once, 'and end it');
 
@@ -127,8 +133,9 @@ foreach my $round (1 .. $rounds)
 
 	write_settings(track => 'counts');
 	push @counts, elapsed_until($node, $reload, q{ex_acquire_count > 0 FROM lwtune_stats WHERE tranche = 'long'});
+	last unless defined $counts[-1];
 }
-note "track is changed to counts, and processes count after: @counts ms";
+note 'track is changed to counts, and processes count after: ' . list_of(@counts);
 cmp_ok(middle_of(@counts), '<=', $at_once, "processes in a long query begin to count within $at_once ms of a reload");
 cmp_ok(middle_of(@none), '<=', $at_once, 'and end it');
 write_settings(track => 'timing');
@@ -184,7 +191,7 @@ foreach (@names)
 	ok(defined $ms, "\"$created\" is created, and takes the value of \"$written\"");
 	push @matched, $ms;
 }
-note "a tranche is created, and has its value after: @matched ms";
+note 'a tranche is created, and has its value after: ' . list_of(@matched);
 cmp_ok(middle_of(@matched), '<=', $at_once, 'at once');
 is($node->safe_psql('postgres', 'SELECT count(*) FROM lwtune_settings WHERE NOT matched'), '0', 'none is unmatched any more');
 unlike(log_since($node, $from), qr/SIGHUP/, 'all that without a reload');

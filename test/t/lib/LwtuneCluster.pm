@@ -129,7 +129,7 @@ sub elapsed_until
 {
 	my ($node, $action, $condition, $seconds) = @_;
 
-	$seconds //= $PostgreSQL::Test::Utils::timeout_default;
+	$seconds //= 30;
 	my $ms = $node->safe_psql(
 		'postgres', qq{
 		SET client_min_messages = warning;
