@@ -13,8 +13,8 @@
 bool		guc_enable = true;
 int			guc_track = TRACK_COUNTS;
 
-GucList		guc_spin_time = {"spin_time", POLICY_KIND_SPIN_TIME, 0, NULL, NULL};
-GucList		guc_max_spinners = {"max_spinners", POLICY_KIND_COUNT, POLICY_COUNT_PROCESSORS, NULL, NULL};
+GucList		guc_spin_time = {"spin_time", POLICY_KIND_SPIN_TIME, 0, NULL, NULL, NULL};
+GucList		guc_max_spinners = {"max_spinners", POLICY_KIND_COUNT, POLICY_COUNT_PROCESSORS, NULL, NULL, NULL};
 
 static double guc_pause_ns = 0.0;
 

@@ -22,6 +22,7 @@ typedef struct GucList
 	int64		initial;		/* for tranches that no element speaks of */
 	char	   *text;
 	PolicyList *list;
+	char	   *logged;			/* the text whose names the worker has logged */
 } GucList;
 
 extern GucList guc_spin_time;

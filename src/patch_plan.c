@@ -210,6 +210,25 @@ check_pages(PatchPlan *plan)
 	return true;
 }
 
+/*
+ * What the file holds at an entry has to be the start of a function.
+ */
+static bool
+check_entries(void)
+{
+	for (int i = 0; i < patch_ntargets; i++)
+	{
+		PatchTarget *target = &patch_targets[i];
+		size_t		pad = target->jump_at - target->entry;
+		const char *foreign = arch_foreign_entry(target->jump_at, target->size - pad);
+
+		if (foreign != NULL)
+			return patch_refuse(target, "%s starts with %s: something else has changed it in the file",
+								target->name, foreign);
+	}
+	return true;
+}
+
 static bool
 build_island(PatchPlan *plan)
 {
@@ -306,6 +325,7 @@ preflight(PatchPlan *plan)
 		patch_find_targets(&plan->server) &&
 		collect_runs(plan) &&
 		check_pages(plan) &&
+		check_entries() &&
 		patch_find_private_state(&plan->server) &&
 		check_closure(&plan->server) &&
 		text_protection_changes(&plan->server);

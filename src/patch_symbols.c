@@ -102,7 +102,7 @@ patch_find_server(PatchServer *server)
 
 /*
  * Fill in entry, size and jump_at of every target, and refuse those that are
- * missing, too short, not the server's own, or no start of a function.
+ * missing, too short, or not the server's own.
  */
 bool
 patch_find_targets(const PatchServer *server)
@@ -119,7 +119,6 @@ patch_find_targets(const PatchServer *server)
 		Dl_info		info;
 		const ElfW(Sym) *symbol = NULL;
 		size_t		pad;
-		const char *foreign;
 
 		if (address == NULL)
 		{
@@ -150,14 +149,6 @@ patch_find_targets(const PatchServer *server)
 								target->name, target->size, pad + arch_jump_size);
 		}
 		target->jump_at = target->entry + pad;
-
-		foreign = arch_foreign_entry(target->jump_at, target->size - pad);
-		if (foreign != NULL)
-		{
-			dlclose(self);
-			return patch_refuse(target, "%s starts with %s: something else has changed it in the file",
-								target->name, foreign);
-		}
 	}
 	dlclose(self);
 	return true;

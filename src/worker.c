@@ -39,12 +39,18 @@ static bool learns[TRANCHE_SLOTS];
 
 /*
  * Say once, for each change of a setting, which of its names nothing bears.
+ * A reload assigns all settings anew, so the text has to be compared.
  */
 static void
-log_unmatched(const GucList *setting)
+log_unmatched(GucList *setting)
 {
-	if (setting->list == NULL)
+	if (setting->list == NULL ||
+		(setting->logged != NULL && strcmp(setting->logged, setting->text) == 0))
 		return;
+	if (setting->logged != NULL)
+		pfree(setting->logged);
+	setting->logged = MemoryContextStrdup(TopMemoryContext, setting->text);
+
 	for (int i = 0; i < setting->list->nelements; i++)
 	{
 		const PolicyElement *element = &setting->list->elements[i];
@@ -179,16 +185,11 @@ lwtune_worker_main(Datum arg)
 	{
 		if (ConfigReloadPending)
 		{
-			PolicyList *spin_time = guc_spin_time.list;
-			PolicyList *max_spinners = guc_max_spinners.list;
-
 			ConfigReloadPending = false;
 			ProcessConfigFile(PGC_SIGHUP);
 			publish();
-			if (guc_spin_time.list != spin_time)
-				log_unmatched(&guc_spin_time);
-			if (guc_max_spinners.list != max_spinners)
-				log_unmatched(&guc_max_spinners);
+			log_unmatched(&guc_spin_time);
+			log_unmatched(&guc_max_spinners);
 			timeout = LEARN_MS;
 		}
 		if (tranche_generation() != generation)
