@@ -16,9 +16,9 @@ use LwtuneText;
 use PostgreSQL::Test::Utils;
 use Test::More;
 
-my $fault = build_library('lwtune_fault');
+my $fault     = build_library('lwtune_fault');
 my $fault_log = PostgreSQL::Test::Utils::tempdir() . '/faults';
-my $node = new_node('refuse');
+my $node      = new_node('refuse');
 chomp(my $postgres = `pg_config --bindir`);
 $postgres .= '/postgres';
 
@@ -40,28 +40,33 @@ set_conf($node, 'lwtune.enable' => 'on');
 
 # What is asked of each server, in this order; each answer is one text.
 my @questions = (
-	states => q{SELECT string_agg(state || '=' || n, ' ') FROM (SELECT state, count(*) AS n FROM lwtune_status GROUP BY 1) AS s},
-	reason => q{SELECT coalesce(string_agg(DISTINCT reason, ' + '), '') FROM lwtune_status},
+	states =>
+	  q{SELECT string_agg(state || '=' || n, ' ') FROM (SELECT state, count(*) AS n FROM lwtune_status GROUP BY 1) AS s},
+	reason   => q{SELECT coalesce(string_agg(DISTINCT reason, ' + '), '') FROM lwtune_status},
 	function => q{SELECT coalesce(string_agg(function, ' + '), '') FROM lwtune_status
 		WHERE reason IS NOT NULL AND (SELECT count(reason) FROM lwtune_status) < 19},
 	calls => q{SELECT count(calls) FROM lwtune_status},
-	rows => q{SELECT (SELECT count(*) FROM lwtune_stats) || ' ' || (SELECT count(*) FROM lwtune_settings)},
+	rows  =>
+	  q{SELECT (SELECT count(*) FROM lwtune_stats) || ' ' || (SELECT count(*) FROM lwtune_settings)},
 	created => q{SELECT lwtune_torture_create('refuse') > 0},
-	locked => q{SELECT lwtune_torture_acquires('refuse', 'exclusive', 1000)},
-	worked => q{SELECT nextval('work') > 0},
-	changed => q{SELECT count(*) FILTER (WHERE differs_at >= 0) || CASE WHEN min(differs_at) < -1000000 THEN '' ELSE ', but not compared' END
+	locked  => q{SELECT lwtune_torture_acquires('refuse', 'exclusive', 1000)},
+	worked  => q{SELECT nextval('work') > 0},
+	changed =>
+	  q{SELECT count(*) FILTER (WHERE differs_at >= 0) || CASE WHEN min(differs_at) < -1000000 THEN '' ELSE ', but not compared' END
 		FROM (} . text_query() . ') AS answer(differs_at)',
-	mappings => 'SELECT string_agg(mapping, \', \') FROM (' . mappings_query() . ') AS answer(mapping)');
+		mappings => 'SELECT string_agg(mapping, \', \') FROM ('
+	  . mappings_query()
+	  . ') AS answer(mapping)');
 
 # Start with something in the environment, maybe another executable, and see
 # what came of it.  Returns undef if the server did not start.
 sub outcome
 {
-	my (%environment) = @_;
-	my $executable = delete $environment{executable};
-	my $from = log_from($node);
+	my (%environment)  = @_;
+	my $executable     = delete $environment{executable};
+	my $from           = log_from($node);
 	my @questions_left = @questions;
-	my $script = '';
+	my $script         = '';
 
 	{
 		local %ENV = (%ENV, %environment);
@@ -72,11 +77,11 @@ sub outcome
 		$script .= "SELECT '$key = ' || ($question);\n";
 	}
 	my $answers = $node->safe_psql('postgres', $script);
-	my $log = log_since($node, $from);
+	my $log     = log_since($node, $from);
 	stop_by_hand($node);
 	return {
 		$answers =~ /^(\w+) = (.*)$/mg,
-		warnings => join(' + ', $log =~ /WARNING:  (.*)/g),
+		warnings  => join(' + ', $log =~ /WARNING:  (.*)/g),
 		took_over => scalar(() = $log =~ /lwtune took over/g)
 	};
 }
@@ -84,8 +89,8 @@ sub outcome
 # The same in single-user mode, which is quicker.
 sub outcome_single
 {
-	my (%environment) = @_;
-	my @command = ('postgres', '--single', '-D', $node->data_dir, 'postgres');
+	my (%environment)  = @_;
+	my @command        = ('postgres', '--single', '-D', $node->data_dir, 'postgres');
 	my @questions_left = @questions;
 	my ($script, $output) = ('', '');
 
@@ -100,7 +105,7 @@ sub outcome_single
 	}
 	return {
 		$output =~ /^\t 1: (\w+) = "(.*)"\t\(typeid/mg,
-		warnings => join(' + ', $output =~ /WARNING:  (.*)/g),
+		warnings  => join(' + ', $output =~ /WARNING:  (.*)/g),
 		took_over => scalar(() = $output =~ /lwtune took over/g)
 	};
 }
@@ -123,23 +128,25 @@ sub is_refused
 	return fail("$name: the server starts") unless defined $outcome;
 	my %found = (
 		%$outcome,
-		reason => $outcome->{reason} =~ $reason ? 'as expected' : $outcome->{reason},
+		reason   => $outcome->{reason} =~ $reason ? 'as expected' : $outcome->{reason},
 		mappings => compact($outcome->{mappings}));
 	return is_deeply(
 		\%found,
-		{   states => 'refused=19',
-			reason => 'as expected',
-			function => '',
-			calls => '0',
-			rows => '0 0',
-			created => 'true',
-			locked => '1000',
-			worked => 'true',
-			warnings => "lwtune did not take over the server's locks: $outcome->{reason}",
+		{
+			states    => 'refused=19',
+			reason    => 'as expected',
+			function  => '',
+			calls     => '0',
+			rows      => '0 0',
+			created   => 'true',
+			locked    => '1000',
+			worked    => 'true',
+			warnings  => "lwtune did not take over the server's locks: $outcome->{reason}",
 			took_over => 0,
-			changed => 0,
-			mappings => compact($untouched),
-			%except },
+			changed   => 0,
+			mappings  => compact($untouched),
+			%except
+		},
 		"$name: $outcome->{reason}");
 }
 
@@ -151,12 +158,14 @@ sub is_taken_over
 	return fail("$name: the server starts") unless defined $outcome;
 	return is_deeply(
 		{ map { $_ => $outcome->{$_} } qw(states reason warnings took_over locked worked) },
-		{   states => 'redirected=19',
-			reason => '',
-			warnings => '',
+		{
+			states    => 'redirected=19',
+			reason    => '',
+			warnings  => '',
 			took_over => 1,
-			locked => '1000',
-			worked => 'true' },
+			locked    => '1000',
+			worked    => 'true'
+		},
 		$name);
 }
 
@@ -166,8 +175,8 @@ sub with_fault
 
 	unlink $fault_log;
 	my $outcome = $try->(
-		LD_PRELOAD => $fault,
-		LWTUNE_FAULT => $spec,
+		LD_PRELOAD       => $fault,
+		LWTUNE_FAULT     => $spec,
 		LWTUNE_FAULT_LOG => $fault_log);
 	return ($outcome, -e $fault_log ? slurp_file($fault_log) : '');
 }
@@ -176,19 +185,19 @@ sub with_fault
 # Each call of each of these, in turn, until there are no more of them.
 #
 my %reason_for = (
-	mmap => qr/cannot map/,
-	mprotect => qr/cannot make|cannot write-protect/,
-	mremap => qr/cannot move/,
-	open => qr{cannot open /proc/self/exe},
-	pread => qr/cannot read the server's executable/,
-	opendir => qr/cannot count threads/,
-	dlopen => qr/symbols cannot be read/,
-	dlsym => qr/does not export/,
-	dladdr1 => qr/length of \w+ is not known/,
+	mmap            => qr/cannot map/,
+	mprotect        => qr/cannot make|cannot write-protect/,
+	mremap          => qr/cannot move/,
+	open            => qr{cannot open /proc/self/exe},
+	pread           => qr/cannot read the server's executable/,
+	opendir         => qr/cannot count threads/,
+	dlopen          => qr/symbols cannot be read/,
+	dlsym           => qr/does not export/,
+	dladdr1         => qr/length of \w+ is not known/,
 	dl_iterate_phdr => qr/segments of the server's executable were not found/,
-	sigprocmask => qr/cannot block signals/,
-	malloc => qr/out of memory/,
-	mdwe => qr/PR_SET_MDWE/);
+	sigprocmask     => qr/cannot block signals/,
+	malloc          => qr/out of memory/,
+	mdwe            => qr/PR_SET_MDWE/);
 my %calls;
 my %least = (mmap => 3, mprotect => 4, mremap => 2, dlsym => 19, dladdr1 => 19);
 
@@ -229,11 +238,13 @@ is_taken_over($outcome, 'is no reason to refuse');
 #
 # No way back: rather no server than one with half of its locks replaced.
 #
-($outcome, $fired) = with_fault(
-	"mremap:$calls{mremap},mmap:" . ($calls{mmap} + 1) . '+', \&outcome);
+($outcome, $fired) =
+  with_fault("mremap:$calls{mremap},mmap:" . ($calls{mmap} + 1) . '+', \&outcome);
 like($fired, qr/mremap.*mmap/s, 'a failure, and another one on the way back');
 is($outcome, undef, 'keep the server from starting');
-like(slurp_file($node->logfile), qr/FATAL:  lwtune could not restore the server's text after "cannot move changed text into place: .*"; remove lwtune from shared_preload_libraries/,
+like(
+	slurp_file($node->logfile),
+	qr/FATAL:  lwtune could not restore the server's text after "cannot move changed text into place: .*"; remove lwtune from shared_preload_libraries/,
 	'which says what to do');
 
 #
@@ -248,10 +259,11 @@ foreach my $by ('mdwe', 'seccomp')
 		local %ENV = (%ENV, %environment);
 		$status = system('true');
 	}
-	SKIP:
+  SKIP:
 	{
 		skip "the kernel does not know $by", 1 if $status != 0;
-		is_refused(outcome(%environment),
+		is_refused(
+			outcome(%environment),
 			$by eq 'mdwe'
 			? qr/may not make written memory executable \(PR_SET_MDWE\)/
 			: qr/cannot make changed text executable: .*MemoryDenyWriteExecute/,
@@ -268,9 +280,9 @@ is_taken_over(outcome(), 'a library that does nothing');
 
 # The function is one that the server never calls; the byte is left alone, for
 # it is not ours.
-my $entry = 'ForEachLWLockHeldByMe';
+my $entry    = 'ForEachLWLockHeldByMe';
 my $original = LwtuneElf->read($postgres);
-my $behind = $original->function($entry)->{size};
+my $behind   = $original->function($entry)->{size};
 foreach my $at (0, 1, $behind - 1, $behind)
 {
 	$outcome = outcome(FOREIGN_ENTRY => "$entry:$at:e9");
@@ -279,7 +291,7 @@ foreach my $at (0, 1, $behind - 1, $behind)
 		qr/text differs from its file in memory at .*offset 0x[0-9a-f]+: something else has changed it/,
 		"another library writes at $at",
 		function => $at < $behind ? $entry : '',
-		changed => 1,
+		changed  => 1,
 		mappings => compact($outcome->{mappings}));
 }
 
@@ -293,7 +305,9 @@ is_taken_over(outcome(), 'a library that comes after');
 my $thread = build_library('foreign_thread') =~ s/\.so$//r;
 set_conf($node, shared_preload_libraries => "$thread,lwtune");
 $outcome = outcome();
-is_refused($outcome, qr/the postmaster has 2 threads, a library loaded before lwtune started some: list lwtune first/,
+is_refused(
+	$outcome,
+	qr/the postmaster has 2 threads, a library loaded before lwtune started some: list lwtune first/,
 	"another library's thread");
 set_conf($node, shared_preload_libraries => "lwtune,$thread");
 is_taken_over(outcome(), 'a thread that comes after');
@@ -318,11 +332,11 @@ sub outcome_of_copy
 is_taken_over(outcome_of_copy(sub { }), 'a copy of the server is as good');
 
 my %foreign_code = (
-	"\xe9\0\0\0\0" => 'a jump',
-	"\xff\x25\0\0\0\0" => 'an indirect jump',
-	"\xe8\0\0\0\0" => 'a call of a tracer',
-	"\xcc" => 'a breakpoint',
-	"\x0f\x0b" => 'an invalid instruction',
+	"\xe9\0\0\0\0"                     => 'a jump',
+	"\xff\x25\0\0\0\0"                 => 'an indirect jump',
+	"\xe8\0\0\0\0"                     => 'a call of a tracer',
+	"\xcc"                             => 'a breakpoint',
+	"\x0f\x0b"                         => 'an invalid instruction',
 	"\x48\xb8\0\0\0\0\0\0\0\0\xff\xe0" => 'an absolute jump');
 SKIP:
 {
@@ -331,25 +345,29 @@ SKIP:
 	foreach my $code (sort keys %foreign_code)
 	{
 		my $what = $foreign_code{$code};
-		is_refused(outcome_of_copy(sub { $_[0]->set_code($entry, $code) }),
+		is_refused(
+			outcome_of_copy(sub { $_[0]->set_code($entry, $code) }),
 			qr/^\Q$entry starts with $what: something else has changed it in the file\E$/,
-			'patched in the file', function => $entry);
+			'patched in the file',
+			function => $entry);
 	}
 }
 
-is_refused(outcome_of_copy(sub { $_[0]->set_size($entry, 3) }),
+is_refused(
+	outcome_of_copy(sub { $_[0]->set_size($entry, 3) }),
 	qr/^$entry is 3 bytes long, too short for a jump of \d+$/,
 	'truncated', function => $entry);
 
 my $hidden = 'update_spins_per_delay';
-is_refused(outcome_of_copy(sub { $_[0]->hide($hidden) }),
+is_refused(
+	outcome_of_copy(sub { $_[0]->hide($hidden) }),
 	qr/^the server does not export $hidden$/,
 	'not exported', function => $hidden);
 is_refused(
-	outcome_of_copy(sub { $_[0]->hide($hidden) },
-		LD_PRELOAD => build_library('foreign_symbol')),
+	outcome_of_copy(sub { $_[0]->hide($hidden) }, LD_PRELOAD => build_library('foreign_symbol')),
 	qr/^$hidden is not in the server's executable: another library, .*foreign_symbol.so, defines it$/,
-	'defined elsewhere', function => $hidden);
+	'defined elsewhere',
+	function => $hidden);
 
 #
 # Somebody else who uses the private state of the locks: a function is made to
@@ -362,10 +380,9 @@ SKIP:
 	# movslq, mov, lea or cmp with a rip-relative operand
 	skip 'LWLockHeldByMe reads its variable in another way', 1
 	  unless $code =~ /[\x63\x8b\x8d\x39\x3b]([\x05\x0d\x15\x1d\x25\x2d\x35\x3d])(....)/s;
-	my $target = $original->function('LWLockHeldByMe')->{address} + $+[0] + unpack('l<', $2);
+	my $target      = $original->function('LWLockHeldByMe')->{address} + $+[0] + unpack('l<', $2);
 	my $instruction = "\x8b\x05";
-	$instruction .= pack('l<',
-		$target - ($original->function($never_called)->{address} + 6));
+	$instruction .= pack('l<', $target - ($original->function($never_called)->{address} + 6));
 	is_refused(
 		outcome_of_copy(sub { $_[0]->set_code($never_called, "$instruction\xc3") }),
 		qr/^the server's (?:num_)?held_lwlocks is also used at offset 0x[0-9a-f]+ of its text, outside of the functions that lwtune replaces$/,

@@ -16,7 +16,8 @@ use Test::More;
 my $node = new_node('crash', conf => "restart_after_crash = on\nlwtune.spin_time = '5us'\n");
 
 $node->start;
-$node->safe_psql('postgres', q{
+$node->safe_psql(
+	'postgres', q{
 	CREATE EXTENSION lwtune;
 	CREATE EXTENSION lwtune_torture;
 	CREATE TABLE survivors (a int);});
@@ -29,11 +30,16 @@ sub works
 
 	local $Test::Builder::Level = $Test::Builder::Level + 1;
 	$node->safe_psql('postgres', "SELECT lwtune_torture_create('crash')");
-	my @done = together($node, map { "SELECT lwtune_torture_verify('crash', 3000)" } 1 .. 4);
+	my @done      = together($node, map { "SELECT lwtune_torture_verify('crash', 3000)" } 1 .. 4);
 	my $exclusive = 0;
 	$exclusive += $_ foreach @done;
-	return is($node->safe_psql('postgres', q{SELECT ex_acquire_count, lwtune_torture_counter('crash') FROM lwtune_stats WHERE tranche = 'crash'}),
-		"$exclusive|$exclusive", "$name: locks lock, and counters count from the start");
+	return is(
+		$node->safe_psql(
+			'postgres',
+			q{SELECT ex_acquire_count, lwtune_torture_counter('crash') FROM lwtune_stats WHERE tranche = 'crash'}
+		),
+		"$exclusive|$exclusive",
+		"$name: locks lock, and counters count from the start");
 }
 
 sub is_as_new
@@ -43,12 +49,18 @@ sub is_as_new
 	local $Test::Builder::Level = $Test::Builder::Level + 1;
 	is_in_force($node, "$name: takeover is in force");
 	is(scalar(text_differences($node)) > 0, 1, "$name: in the text as well");
-	is($node->safe_psql('postgres', q{SELECT max(stats_reset) > pg_postmaster_start_time() - interval '1 s' FROM lwtune_stats}), 't', "$name: counters have a start");
+	is( $node->safe_psql(
+			'postgres',
+			q{SELECT max(stats_reset) > pg_postmaster_start_time() - interval '1 s' FROM lwtune_stats}
+		),
+		't',
+		"$name: counters have a start");
 	return works($name);
 }
 
 # Reload something, which takes the worker.
 my $time = 5;
+
 sub reloads
 {
 	my ($name) = @_;
@@ -56,13 +68,20 @@ sub reloads
 	local $Test::Builder::Level = $Test::Builder::Level + 1;
 	$time++;
 	set_live($node, spin_time => "${time}us");
-	return ok(wait_for($node, qq{count(*) > 60 FROM lwtune_settings WHERE setting = 'spin_time' AND value = '${time}us'}),
+	return ok(
+		wait_for(
+			$node,
+			qq{count(*) > 60 FROM lwtune_settings WHERE setting = 'spin_time' AND value = '${time}us'}
+		),
 		"$name: a reload takes effect");
 }
 
 sub one_load
 {
-	return map { start_query($node, "SELECT lwtune_torture_run('crash', 'exclusive', 50, 50, 600000) -- load") } 1 .. 4;
+	return map {
+		start_query($node,
+			"SELECT lwtune_torture_run('crash', 'exclusive', 50, 50, 600000) -- load")
+	} 1 .. 4;
 }
 
 sub end_load
@@ -80,7 +99,9 @@ sub end_load
 
 sub victim
 {
-	return $node->safe_psql('postgres', q{SELECT pid FROM pg_stat_activity WHERE query ~ '-- load' AND pid <> pg_backend_pid() ORDER BY pid LIMIT 1});
+	return $node->safe_psql('postgres',
+		q{SELECT pid FROM pg_stat_activity WHERE query ~ '-- load' AND pid <> pg_backend_pid() ORDER BY pid LIMIT 1}
+	);
 }
 
 # The server is up again, as another incarnation than before.
@@ -88,8 +109,10 @@ sub wait_for_restart
 {
 	my ($from) = @_;
 
-	ok($node->wait_for_log(qr/all server processes terminated; reinitializing/, $from), 'the server restarts by itself');
-	ok($node->wait_for_log(qr/database system is ready to accept connections/, $from), 'and is ready');
+	ok($node->wait_for_log(qr/all server processes terminated; reinitializing/, $from),
+		'the server restarts by itself');
+	ok($node->wait_for_log(qr/database system is ready to accept connections/, $from),
+		'and is ready');
 	return;
 }
 
@@ -103,17 +126,22 @@ foreach my $round (1, 2)
 {
 	note "kill -9 of a backend, $round";
 	my @load = one_load();
-	ok(wait_for($node, q{block_count + spin_acquire_count > 100 FROM lwtune_stats WHERE tranche = 'crash'}), 'four processes contend');
+	ok( wait_for(
+			$node,
+			q{block_count + spin_acquire_count > 100 FROM lwtune_stats WHERE tranche = 'crash'}),
+		'four processes contend');
 	$node->safe_psql('postgres', "INSERT INTO survivors SELECT generate_series(1, 1000)");
 	my $postmaster = postmaster_pid($node);
-	my $from = log_from($node);
+	my $from       = log_from($node);
 	kill 'KILL', victim();
 	end_load(@load);
 	wait_for_restart($from);
 	is(postmaster_pid($node), $postmaster, 'the postmaster is the same');
 	is_as_new('after the crash');
 	reloads('after the crash');
-	is($node->safe_psql('postgres', 'SELECT count(*) FROM survivors'), 1000 * $round, 'data survived');
+	is( $node->safe_psql('postgres', 'SELECT count(*) FROM survivors'),
+		1000 * $round,
+		'data survived');
 	unlike(log_since($node, $from), qr/lwtune (took|did not)/, 'nothing was taken over again');
 }
 
@@ -165,12 +193,15 @@ foreach my $mode ('fast', 'smart', 'immediate')
 
 sub setting_everywhere
 {
-	return $node->safe_psql('postgres', q{SELECT DISTINCT value FROM lwtune_settings WHERE setting = 'spin_time'});
+	return $node->safe_psql('postgres',
+		q{SELECT DISTINCT value FROM lwtune_settings WHERE setting = 'spin_time'});
 }
 
 note 'immediate stop under load';
 my @load = one_load();
-ok(wait_for($node, q{block_count + spin_acquire_count > 100 FROM lwtune_stats WHERE tranche = 'crash'}), 'four processes contend');
+ok( wait_for(
+		$node, q{block_count + spin_acquire_count > 100 FROM lwtune_stats WHERE tranche = 'crash'}),
+	'four processes contend');
 $node->stop('immediate');
 end_load(@load);
 $node->start;
@@ -178,10 +209,14 @@ is_as_new('after an immediate stop under load');
 
 note 'fast stop under load';
 @load = one_load();
-ok(wait_for($node, q{block_count + spin_acquire_count > 100 FROM lwtune_stats WHERE tranche = 'crash'}), 'four processes contend');
+ok( wait_for(
+		$node, q{block_count + spin_acquire_count > 100 FROM lwtune_stats WHERE tranche = 'crash'}),
+	'four processes contend');
 $node->stop('fast');
-like($_, qr/terminating connection due to administrator command/, 'a process ends in the midst of it')
-  foreach end_load(@load);
+like(
+	$_,
+	qr/terminating connection due to administrator command/,
+	'a process ends in the midst of it') foreach end_load(@load);
 $node->start;
 is_as_new('after a fast stop under load');
 
@@ -206,7 +241,7 @@ $node->append_conf('postgresql.conf', "max_worker_processes = 0\n");
 $from = log_from($node);
 $node->start;
 is_as_new('without a worker');
-is(worker_pid($node), undef, 'there is none');
+is(worker_pid($node),    undef,       'there is none');
 is(setting_everywhere(), "${time}us", 'the settings of the start are in force');
 like(log_since($node, $from), qr/too many background workers/, 'the log tells of it');
 $node->stop;

@@ -21,7 +21,7 @@ sub build_library
 {
 	my ($name) = @_;
 
-	chomp(my $cc = `pg_config --cc`);
+	chomp(my $cc      = `pg_config --cc`);
 	chomp(my $headers = `pg_config --includedir-server`);
 	$folder //= PostgreSQL::Test::Utils::tempdir();
 
@@ -29,8 +29,7 @@ sub build_library
 	my @command = (
 		split(' ', $cc),
 		qw(-std=gnu99 -O1 -g -Wall -Wextra -Wno-unused-parameter -Werror -fPIC -shared),
-		'-isystem', $headers, '-o', $library, "$sources/$name.c", '-ldl',
-		'-lpthread');
+		'-isystem', $headers, '-o', $library, "$sources/$name.c", '-ldl', '-lpthread');
 	system(@command) == 0 or BAIL_OUT("could not build $name: @command");
 	return $library;
 }

@@ -53,15 +53,14 @@ sub stage_conf
 sub new_node
 {
 	my ($name, %options) = @_;
-	my $node = PostgreSQL::Test::Cluster->new($name, %{ $options{new} // {} });
+	my $node    = PostgreSQL::Test::Cluster->new($name, %{ $options{new} // {} });
 	my $preload = $options{preload} // 'lwtune';
 
 	$node->init(
 		extra => [ '--no-locale', '-E', 'UTF8' ],
 		%{ $options{init} // {} });
 	$node->append_conf('postgresql.conf', stage_conf());
-	$node->append_conf('postgresql.conf',
-		"shared_preload_libraries = '$preload'\n");
+	$node->append_conf('postgresql.conf', "shared_preload_libraries = '$preload'\n");
 	# the one comes in between just when something is counted, the other takes
 	# longer than all queries that ask something
 	$node->append_conf('postgresql.conf', "autovacuum = off\njit = off\n");
@@ -100,7 +99,8 @@ sub log_since
 sub states
 {
 	my ($node) = @_;
-	return $node->safe_psql('postgres',
+	return $node->safe_psql(
+		'postgres',
 		"SELECT string_agg(state || '=' || n, ' ' ORDER BY state)
 		   FROM (SELECT state, count(*) AS n FROM lwtune_status GROUP BY 1) AS s"
 	);
@@ -141,6 +141,8 @@ sub elapsed_until
 		BEGIN
 			$action
 			LOOP
+				-- or pg_stat_activity stays what it was at the first look
+				PERFORM pg_stat_clear_snapshot();
 				EXECUTE \$q\$SELECT $condition\$q\$ INTO answer;
 				IF answer THEN
 					INSERT INTO answer SELECT 1000 * extract(epoch FROM clock_timestamp() - start);
@@ -173,16 +175,16 @@ sub set_live
 sub postmaster_pid
 {
 	my ($node) = @_;
-	my ($pid) = slurp_file($node->data_dir . '/postmaster.pid') =~ /^(\d+)/;
+	my ($pid)  = slurp_file($node->data_dir . '/postmaster.pid') =~ /^(\d+)/;
 	return $pid;
 }
 
 # Its processes: pid => title.
 sub server_processes
 {
-	my ($node) = @_;
+	my ($node)     = @_;
 	my $postmaster = postmaster_pid($node);
-	my %titles = ($postmaster => 'postmaster');
+	my %titles     = ($postmaster => 'postmaster');
 
 	foreach my $process (glob('/proc/[0-9]*'))
 	{
@@ -199,7 +201,7 @@ sub worker_pid
 {
 	my ($node) = @_;
 	my %titles = server_processes($node);
-	my ($pid) = grep { $titles{$_} =~ /lwtune worker/ } keys %titles;
+	my ($pid)  = grep { $titles{$_} =~ /lwtune worker/ } keys %titles;
 
 	return $pid;
 }
@@ -214,8 +216,7 @@ sub start_by_hand
 	return system_log(
 		'pg_ctl', '-w', '-D', $node->data_dir, '-l', $node->logfile,
 		(defined $options ? ('-o', $options) : ()),
-		(defined $executable ? ('-p', $executable) : ()),
-		'start') == 0;
+		(defined $executable ? ('-p', $executable) : ()), 'start') == 0;
 }
 
 sub stop_by_hand
@@ -223,8 +224,7 @@ sub stop_by_hand
 	my ($node, $mode) = @_;
 
 	delete $by_hand{ $node->data_dir };
-	return system_log('pg_ctl', '-w', '-D', $node->data_dir, '-m',
-		$mode // 'fast', 'stop') == 0;
+	return system_log('pg_ctl', '-w', '-D', $node->data_dir, '-m', $mode // 'fast', 'stop') == 0;
 }
 
 # A query in a session of its own, in the background.  finish_query() waits for
@@ -235,10 +235,16 @@ sub start_query
 	my %session = (out => '', err => '');
 
 	$session{run} = IPC::Run::start(
-		[   'psql', '-XAtq', '-v', 'ON_ERROR_STOP=1',
-			'-d', $node->connstr('postgres'), '-c', $query
+		[
+			'psql', '-XAtq',                    '-v', 'ON_ERROR_STOP=1',
+			'-d',   $node->connstr('postgres'), '-c', $query
 		],
-		'<', \undef, '>', \$session{out}, '2>', \$session{err},
+		'<',
+		\undef,
+		'>',
+		\$session{out},
+		'2>',
+		\$session{err},
 		IPC::Run::timeout($PostgreSQL::Test::Utils::timeout_default));
 	return \%session;
 }

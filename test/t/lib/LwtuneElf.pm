@@ -30,14 +30,15 @@ sub read
 	foreach my $i (0 .. $phnum - 1)
 	{
 		my ($type, $flags, $offset, $address, undef, $length) =
-		  unpack('V V Q< Q< Q< Q<',
-			substr($self->{bytes}, $phoff + $i * $phentsize, $phentsize));
+		  unpack('V V Q< Q< Q< Q<', substr($self->{bytes}, $phoff + $i * $phentsize, $phentsize));
 		push @{ $self->{segments} }, [ $address, $offset, $length, $flags ]
 		  if $type == 1;
 	}
 
 	my @sections = map {
-		[   unpack('V V Q< Q< Q< Q< V V Q< Q<',
+		[
+			unpack(
+				'V V Q< Q< Q< Q< V V Q< Q<',
 				substr($self->{bytes}, $shoff + $_ * $shentsize, $shentsize))
 		]
 	} 0 .. $shnum - 1;
@@ -50,7 +51,7 @@ sub read
 		my ($name, undef, undef, undef, $value, $length) =
 		  unpack('V C C v Q< Q<', substr($self->{bytes}, $entry, 24));
 		my $start = $names_at + $name;
-		my $end = index($self->{bytes}, "\0", $start);
+		my $end   = index($self->{bytes}, "\0", $start);
 		$self->{symbol}{ substr($self->{bytes}, $start, $end - $start) } =
 		  { address => $value, size => $length, entry => $entry };
 	}
@@ -77,9 +78,7 @@ sub function
 	my $symbol = $self->{symbol}{$name}
 	  or die "no symbol $name in $self->{file}\n";
 
-	return {
-		%$symbol, offset => $self->offset_of_address($symbol->{address})
-	};
+	return { %$symbol, offset => $self->offset_of_address($symbol->{address}) };
 }
 
 sub code_of

@@ -56,8 +56,8 @@ sub text_query
 # Offsets in the file of the bytes that differ.
 sub text_differences
 {
-	my ($node) = @_;
-	my @offsets = split(/\n/, $node->safe_psql('postgres', text_query()));
+	my ($node)   = @_;
+	my @offsets  = split(/\n/, $node->safe_psql('postgres', text_query()));
 	my $compared = -pop @offsets;
 
 	die "the server's text was not found: only $compared bytes compared\n"
@@ -81,9 +81,8 @@ sub server_entries
 	my $executable = LwtuneElf->read('/proc/' . postmaster_pid($node) . '/exe');
 	my %entries;
 
-	foreach my $name (
-		split /\n/,
-		$node->safe_psql('postgres', 'SELECT function FROM lwtune_status'))
+	foreach
+	  my $name (split /\n/, $node->safe_psql('postgres', 'SELECT function FROM lwtune_status'))
 	{
 		my $offset = $executable->function($name)->{offset};
 		# behind endbr64, if there is one
