@@ -104,8 +104,8 @@ lwtune_LWLockConditionalAcquire(LWLock *lock, LWLockMode mode)
 }
 
 /*
- * True if the lock was free, and is acquired; false if it was not but is free
- * now, or was in between.
+ * True if the lock was free, and is acquired; false if it was not, but has been
+ * released meanwhile (or shortly before: a wake-up may come late).
  */
 bool
 lwtune_LWLockAcquireOrWait(LWLock *lock, LWLockMode mode)

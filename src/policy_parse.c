@@ -170,8 +170,8 @@ trim_space(const char *start, const char *end)
 	return end;
 }
 
-static bool
-names_equal(const char *a, const char *b)
+bool
+policy_names_equal(const char *a, const char *b)
 {
 	while (*a != '\0' &&
 		   pg_ascii_tolower((unsigned char) *a) ==
@@ -208,7 +208,7 @@ find_or_enter(Parser *parser, const PolicyList *list, const char *name)
 		const PolicyElement *element =
 		&list->elements[parser->slots[slot] - 1];
 
-		if (names_equal(element->name, name))
+		if (policy_names_equal(element->name, name))
 			return element;
 		slot = (slot + 1) & (NSLOTS - 1);
 	}
@@ -281,7 +281,7 @@ parse_spin_time(Parser *parser, const char *value, int64 *result)
 	double		ms;
 	double		ns;
 
-	if (names_equal(value, "auto"))
+	if (policy_names_equal(value, "auto"))
 	{
 		*result = POLICY_SPIN_AUTO;
 		return true;
@@ -634,7 +634,7 @@ policy_lookup(const PolicyList *list, const char *tranche)
 
 	for (i = 0; i < list->nelements; i++)
 	{
-		if (names_equal(list->elements[i].name, tranche))
+		if (policy_names_equal(list->elements[i].name, tranche))
 			return &list->elements[i];
 	}
 	return NULL;

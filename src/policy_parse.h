@@ -85,6 +85,9 @@ extern PolicyList *policy_parse(PolicyKind kind, const char *text,
 extern const PolicyElement *policy_lookup(const PolicyList *list,
 										  const char *tranche);
 
+/* Names of tranches compare in ASCII case, whatever the locale. */
+extern bool policy_names_equal(const char *a, const char *b);
+
 /* A text that policy_parse() turns into the same value. */
 extern void policy_format_value(PolicyKind kind, int64 value,
 								char *buf, size_t buflen);

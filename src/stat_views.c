@@ -246,7 +246,7 @@ lwtune_reset_1_0(PG_FUNCTION_ARGS)
 		char		name[NAMEDATALEN];
 
 		if (tranche == NULL ||
-			(tranche_name(slot, name) && pg_strcasecmp(name, tranche) == 0))
+			(tranche_name(slot, name) && policy_names_equal(name, tranche)))
 		{
 			stat_reset(slot);
 			found = true;

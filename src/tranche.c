@@ -15,6 +15,7 @@
 
 #include "lock.h"
 #include "miscadmin.h"
+#include "policy_parse.h"
 #include "shared.h"
 #include "storage/latch.h"
 #include "storage/proc.h"
@@ -111,7 +112,7 @@ tranche_exists(const char *name)
 	{
 		char		theirs[NAMEDATALEN];
 
-		if (tranche_name(slot, theirs) && pg_strcasecmp(theirs, name) == 0)
+		if (tranche_name(slot, theirs) && policy_names_equal(theirs, name))
 			return true;
 	}
 	return false;
