@@ -158,7 +158,6 @@ immediate_lengths(const uint8 *modrm)
 /* What the scan looks for. */
 typedef struct Scan
 {
-	const PatchServer *server;
 	const PatchRange *ranges;
 	int			nranges;
 	uintptr_t	low;			/* all ranges lie between these, with room for */
@@ -214,7 +213,7 @@ arch_scan_references(const PatchServer *server, const PatchRange *ranges, int nr
 	const __m128i rip_relative = _mm_set1_epi8(0x05);
 	const uint8 *text = (const uint8 *) server->text;
 	const uint8 *last = text + server->text_length - sizeof(int32) - 1;
-	Scan		scan = {server, ranges, nranges, UINTPTR_MAX, 0, visit, context};
+	Scan		scan = {ranges, nranges, UINTPTR_MAX, 0, visit, context};
 	const uint8 *at = text + 2; /* an opcode and its prefix come before */
 
 	for (int i = 0; i < nranges; i++)

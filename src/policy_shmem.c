@@ -26,16 +26,14 @@ pauses_in(int64 ns)
 }
 
 /*
- * Spinning needs another processor, on which the holder can run meanwhile.
+ * How many may spin where nobody says: spinning needs another processor, on
+ * which the holder can run meanwhile.
  */
 static uint32
-spinners_allowed(int64 setting)
+default_spinners(void)
 {
 	cpu_set_t	ours;
 	long		nprocessors;
-
-	if (setting != POLICY_COUNT_PROCESSORS)
-		return (uint32) setting;
 
 	/* a server may be confined to some of the machine's */
 	if (sched_getaffinity(0, sizeof(ours), &ours) == 0)
@@ -77,7 +75,7 @@ policy_publish_learned(int slot, const SpinLearner *learner)
 }
 
 static void
-publish_tranche(int slot, const SpinLearner *learner)
+publish_tranche(int slot, const SpinLearner *learner, uint32 spinners)
 {
 	PolicyTranche *policy = &lwtune_shared->tranche_policy[slot];
 	char		name[NAMEDATALEN];
@@ -87,7 +85,7 @@ publish_tranche(int slot, const SpinLearner *learner)
 	policy->spin_time = setting_for(&guc_spin_time, named ? name : NULL, &policy->spin_time_source);
 	max_spinners = setting_for(&guc_max_spinners, named ? name : NULL, &policy->max_spinners_source);
 	policy->max_spinners_setting = (int32) max_spinners;
-	policy->max_spinners = spinners_allowed(max_spinners);
+	policy->max_spinners = max_spinners == POLICY_COUNT_PROCESSORS ? spinners : (uint32) max_spinners;
 
 	if (policy->spin_time == POLICY_SPIN_AUTO)
 		policy_publish_learned(slot, learner);
@@ -102,10 +100,12 @@ publish_tranche(int slot, const SpinLearner *learner)
 void
 policy_publish(const SpinLearner *learners)
 {
+	uint32		spinners = default_spinners();
+
 	lwtune_shared->policy.track = guc_track;
 	lwtune_shared->policy.bucket_pauses = pauses_in(SPIN_BUCKET_NS);
 	for (int slot = 0; slot < TRANCHE_SLOTS; slot++)
-		publish_tranche(slot, &learners[slot]);
+		publish_tranche(slot, &learners[slot], spinners);
 }
 
 void

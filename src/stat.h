@@ -23,7 +23,6 @@ extern StatSlab *stat_slab;
 extern PGPROC *stat_process;
 
 extern void stat_add_slow(uint16 tranche, StatCounter counter, uint64 n);
-extern void stat_attach(void);
 
 /* Levels of tracking: one read of a line that only a reload writes. */
 static inline bool

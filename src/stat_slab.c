@@ -27,7 +27,7 @@ slab_without_process(void)
 /*
  * Make the slab of this process's PGPROC its own, if it has one.
  */
-void
+static void
 stat_attach(void)
 {
 	if (MyProc == NULL || lwtune_shared == NULL || MyProc->pgprocno >= lwtune_shared->nslabs - 1)
