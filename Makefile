@@ -54,13 +54,15 @@ endif
 OBJS = $(addprefix src/, \
 	lwtune.o guc.o shared.o \
 	patch_plan.o patch_symbols.o patch_text.o patch_$(ARCHITECTURE).o patch_selftest.o \
-	lock_pg$(PG_MAJOR).o spinlock.o spin_wait.o spin_policy.o calibrate.o probe.o tranche.o \
-	policy_parse.o policy_shmem.o worker.o \
+	lock_pg$(PG_MAJOR).o spinlock.o spin_wait.o spin_policy.o spin_pace.o calibrate.o probe.o tranche.o \
+	policy_parse.o policy_shmem.o learn.o worker.o \
 	stat_slab.o stat_views.o)
 
 # the server's headers are not ours to keep clean of warnings
 PG_CPPFLAGS = -isystem $(shell $(PG_CONFIG) --includedir-server)
 PG_CFLAGS = -Wall -Wextra -Wno-unused-parameter
+
+SHLIB_LINK += -lm
 
 # the lock functions are no good to inline into expressions
 override with_llvm = no

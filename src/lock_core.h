@@ -15,7 +15,7 @@
  *	LC_VAR								type of a variable to wait for
  *	LC_END								process number that ends a list
  *	LC_SPIN								what spinning needs to know, fields
- *										budget and spent, in pauses
+ *										budget, spent and step, in pauses
  *	LC_DELAY							what waiting for the list lock needs
  *
  *	uint32_t lc_read(lock)				the state word; no ordering
@@ -36,7 +36,8 @@
  *	void lc_unpark(process)				up.  A wake-up may be for somebody else.
  *	void lc_pause(n)
  *	lc_delay_begin(*delay), lc_delay(*delay), lc_delay_end(lock, *delay)
- *	lc_spin_begin(lock, *spin)			sets spin->budget, 0 for not to spin
+ *	lc_spin_begin(lock, *spin)			sets spin->budget, 0 for not to spin,
+ *										and spin->step, before the first look
  *	lc_spin_end(lock, *spin, success)
  *	lc_wait_begin(lock, mode, *wait), lc_wait_end(lock, mode, *wait)
  *										around every sleep; type LC_WAIT
@@ -58,7 +59,7 @@
 #define LC_WAITING			1	/* in the wait list of a lock */
 #define LC_PENDING_WAKEUP	2	/* taken off it, but not woken yet */
 
-/* Between two looks at the lock pause once, twice, ... up to so many times. */
+/* Between two looks at the lock, pauses double up to so many. */
 #define LC_MAX_SPIN_STEP	8
 
 /*
@@ -109,17 +110,17 @@ lc_drop(LC_LOCK *lock, int mode)
  * takes the line from the holder who wants to release it.
  */
 static inline bool
-lc_spin_on(LC_SPIN *spin, uint32_t *step)
+lc_spin_on(LC_SPIN *spin)
 {
 	uint32_t	left = spin->budget - spin->spent;
-	uint32_t	now = *step < left ? *step : left;
+	uint32_t	now = spin->step < left ? spin->step : left;
 
 	if (left == 0)
 		return false;
 	lc_pause(now);
 	spin->spent += now;
-	if (*step < LC_MAX_SPIN_STEP)
-		*step *= 2;
+	if (spin->step < LC_MAX_SPIN_STEP)
+		spin->step *= 2;
 	return true;
 }
 
@@ -128,13 +129,12 @@ static bool
 lc_spin_and_try(LC_LOCK *lock, int mode)
 {
 	LC_SPIN		spin;
-	uint32_t	step = 1;
 	bool		success = false;
 
 	lc_spin_begin(lock, &spin);
 	if (spin.budget == 0)
 		return false;
-	while (!success && lc_spin_on(&spin, &step))
+	while (!success && lc_spin_on(&spin))
 	{
 		uint32_t	state = lc_read(lock);
 
@@ -152,13 +152,14 @@ static bool
 lc_spin_and_look(LC_LOCK *lock, int mode, LC_VAR *var, uint64_t oldval)
 {
 	LC_SPIN		spin;
-	uint32_t	step = 1;
 	bool		success = false;
 
 	lc_spin_begin(lock, &spin);
 	if (spin.budget == 0)
 		return false;
-	while (!success && lc_spin_on(&spin, &step))
+	/* to look seldom is for the sake of those who take the lock */
+	spin.step = 1;
+	while (!success && lc_spin_on(&spin))
 		success = lc_is_free(lc_read(lock), mode) || (var && lc_var_peek(var) != oldval);
 	lc_spin_end(lock, &spin, success);
 	return success;

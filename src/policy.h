@@ -42,6 +42,8 @@ typedef enum PolicySource
 typedef struct PolicyTranche
 {
 	uint32		spin_pauses;	/* spin so many pauses before queueing */
+	uint32		look_pauses;	/* look at the lock after so many each; 0 is at
+								 * once at first, then less and less often */
 	uint32		explore_pauses; /* but so many now and then ... */
 	uint32		explore_every;	/* ... once in so many waits; 0 is never */
 	uint32		max_spinners;	/* on one lock at once */
@@ -49,6 +51,7 @@ typedef struct PolicyTranche
 	/* for lwtune_settings */
 	int64		spin_time;		/* ns, or POLICY_SPIN_AUTO */
 	int64		learned;		/* ns, what auto uses now */
+	int64		learned_look;	/* ns between two looks, or 0 */
 	int32		max_spinners_setting;
 	uint8		spin_time_source;	/* PolicySource */
 	uint8		max_spinners_source;

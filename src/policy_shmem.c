@@ -16,6 +16,7 @@
 #include "guc.h"
 #include "policy_shmem.h"
 #include "shared.h"
+#include "spin_pace.h"
 
 static uint32
 pauses_in(int64 ns)
@@ -64,18 +65,25 @@ setting_for(const GucList *setting, const char *tranche, uint8 *source)
 }
 
 void
-policy_publish_learned(int slot, const SpinLearner *learner)
+policy_publish_learned(int slot, const SpinLearner *learner, int pace)
 {
 	PolicyTranche *policy = &lwtune_shared->tranche_policy[slot];
+	int64		look = spin_pace_ns(pace);
+	int64		limit = spin_limit_ns(learner->limit);
 
-	policy->learned = spin_limit_ns(learner->limit);
-	policy->spin_pauses = pauses_in(policy->learned);
+	/* time for two looks, or a slow pace would amount to not spinning */
+	if (limit > 0)
+		limit = Max(limit, 2 * look);
+	policy->learned = limit;
+	policy->learned_look = look;
+	policy->spin_pauses = pauses_in(limit);
+	policy->look_pauses = pauses_in(look);
 	policy->explore_pauses = pauses_in(SPIN_LONGEST_NS);
 	policy->explore_every = learner->explore_every;
 }
 
 static void
-publish_tranche(int slot, const SpinLearner *learner, uint32 spinners)
+publish_tranche(int slot, uint32 spinners)
 {
 	PolicyTranche *policy = &lwtune_shared->tranche_policy[slot];
 	char		name[NAMEDATALEN];
@@ -87,33 +95,36 @@ publish_tranche(int slot, const SpinLearner *learner, uint32 spinners)
 	policy->max_spinners_setting = (int32) max_spinners;
 	policy->max_spinners = max_spinners == POLICY_COUNT_PROCESSORS ? spinners : (uint32) max_spinners;
 
-	if (policy->spin_time == POLICY_SPIN_AUTO)
-		policy_publish_learned(slot, learner);
-	else
+	if (policy->spin_time != POLICY_SPIN_AUTO)
 	{
 		policy->explore_every = 0;
 		policy->learned = 0;
+		policy->look_pauses = 0;
 		policy->spin_pauses = pauses_in(policy->spin_time);
 	}
 }
 
 void
-policy_publish(const SpinLearner *learners)
+policy_publish(void)
 {
 	uint32		spinners = default_spinners();
 
 	lwtune_shared->policy.track = guc_track;
 	lwtune_shared->policy.bucket_pauses = pauses_in(SPIN_BUCKET_NS);
 	for (int slot = 0; slot < TRANCHE_SLOTS; slot++)
-		publish_tranche(slot, &learners[slot], spinners);
+		publish_tranche(slot, spinners);
 }
 
 void
 policy_publish_initial(void)
 {
-	static SpinLearner learners[TRANCHE_SLOTS];
+	SpinLearner learner;
 
+	spin_learner_init(&learner);
+	policy_publish();
 	for (int slot = 0; slot < TRANCHE_SLOTS; slot++)
-		spin_learner_init(&learners[slot]);
-	policy_publish(learners);
+	{
+		if (lwtune_shared->tranche_policy[slot].spin_time == POLICY_SPIN_AUTO)
+			policy_publish_learned(slot, &learner, 0);
+	}
 }

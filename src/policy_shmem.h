@@ -17,11 +17,14 @@ LWTUNE_BEGIN_LOCAL
 /* By the process that creates shared memory, before there are others. */
 extern void policy_publish_initial(void);
 
-/* By the worker: this process's settings, learners[slot] where auto is set. */
-extern void policy_publish(const SpinLearner *learners);
+/*
+ * By the worker: this process's settings.  Where spin_time is auto, what is
+ * learned stays as it is.
+ */
+extern void policy_publish(void);
 
-/* By the worker: what one learner says now. */
-extern void policy_publish_learned(int slot, const SpinLearner *learner);
+/* By the worker: what was learned for a tranche where spin_time is auto. */
+extern void policy_publish_learned(int slot, const SpinLearner *learner, int pace);
 
 LWTUNE_END_LOCAL
 

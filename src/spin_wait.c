@@ -52,6 +52,7 @@ spin_begin(LWLock *lock, SpinWait *spin)
 
 	policy = &lwtune_shared->tranche_policy[tranche_slot(lock->tranche)];
 	spin->budget = policy->spin_pauses;
+	spin->step = Max(policy->look_pauses, 1);
 	explore_every = policy->explore_every;
 	if (explore_every != 0 && ++waits % explore_every == 0)
 	{

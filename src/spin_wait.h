@@ -36,6 +36,7 @@ typedef struct SpinWait
 {
 	uint32		budget;			/* pauses; 0 is not to spin */
 	uint32		spent;			/* pauses */
+	uint32		step;			/* pauses before the next look */
 	bool		exploring;
 	pg_atomic_uint32 *spinners; /* where it is counted meanwhile */
 } SpinWait;

@@ -119,6 +119,23 @@ source_name(uint8 source)
 	return source == POLICY_FROM_TRANCHE ? "tranche" : "default";
 }
 
+/*
+ * What auto uses now: "3.2us", or "25.6us, a look every 8us".
+ */
+#define LEARNED_SIZE (2 * POLICY_VALUE_SIZE + 16)
+
+static void
+format_learned(const PolicyTranche *policy, char *text, size_t size)
+{
+	char		look[POLICY_VALUE_SIZE];
+
+	policy_format_value(POLICY_KIND_SPIN_TIME, policy->learned, text, POLICY_VALUE_SIZE);
+	if (policy->learned == 0 || policy->learned_look == 0)
+		return;
+	policy_format_value(POLICY_KIND_SPIN_TIME, policy->learned_look, look, sizeof(look));
+	snprintf(text + strlen(text), size - strlen(text), ", a look every %s", look);
+}
+
 static void
 put_matched_settings(ReturnSetInfo *result)
 {
@@ -126,11 +143,11 @@ put_matched_settings(ReturnSetInfo *result)
 	{
 		PolicyTranche policy = lwtune_shared->tranche_policy[slot];
 		char		name[NAMEDATALEN];
-		char		learned[POLICY_VALUE_SIZE];
+		char		learned[LEARNED_SIZE];
 
 		if (!tranche_name(slot, name))
 			continue;
-		policy_format_value(POLICY_KIND_SPIN_TIME, policy.learned, learned, sizeof(learned));
+		format_learned(&policy, learned, sizeof(learned));
 		put_setting(result, name, &guc_spin_time, policy.spin_time,
 					source_name(policy.spin_time_source),
 					policy.spin_time == POLICY_SPIN_AUTO ? learned : NULL, true);

@@ -4,9 +4,8 @@
  *	  The background worker: the one writer of the policy.
  *
  * It publishes the settings after each reload, looks again when a tranche gets
- * a name that a setting may have waited for, and, where spin_time is auto,
- * feeds what processes saw of their spins to the learners.  It sleeps without
- * a timeout unless some tranche learns.
+ * a name that a setting may have waited for, and learns where spin_time is
+ * auto (learn.c).  It sleeps without a timeout unless some tranche learns.
  *
  *-------------------------------------------------------------------------
  */
@@ -15,9 +14,9 @@
 #include <dlfcn.h>
 
 #include "guc.h"
+#include "learn.h"
 #include "miscadmin.h"
 #include "pgstat.h"
-#include "policy_shmem.h"
 #include "postmaster/bgworker.h"
 #include "postmaster/interrupt.h"
 #include "shared.h"
@@ -27,15 +26,6 @@
 #include "utils/guc.h"
 #include "utils/memutils.h"
 #include "worker.h"
-
-/* Between two looks at what was seen: while something is, and while nothing. */
-#define LEARN_MS 50
-#define IDLE_MS 500
-
-/* Learned so far, and the totals that were seen up to now. */
-static SpinLearner learners[TRANCHE_SLOTS];
-static SpinSample seen[TRANCHE_SLOTS];
-static bool learns[TRANCHE_SLOTS];
 
 /*
  * Say once, for each change of a setting, which of its names nothing bears.
@@ -62,97 +52,6 @@ log_unmatched(GucList *setting)
 	}
 }
 
-/*
- * Totals over all processes, which only grow (modulo 2^32 in each process).
- */
-static void
-total_spins(int slot, SpinSample *total)
-{
-	memset(total, 0, sizeof(*total));
-	for (int i = 0; i < lwtune_shared->nslabs; i++)
-	{
-		const volatile StatTranche *theirs = &lwtune_slabs[i].tranche[slot];
-
-		total->fail += theirs->spin_fail[0];
-		total->explore_fail += theirs->spin_fail[1];
-		for (int bucket = 0; bucket < SPIN_BUCKETS; bucket++)
-			total->success[bucket] += theirs->spin_success[bucket];
-	}
-}
-
-static void
-publish(void)
-{
-	policy_publish(learners);
-	for (int slot = 0; slot < TRANCHE_SLOTS; slot++)
-	{
-		bool		now = lwtune_shared->tranche_policy[slot].spin_time == POLICY_SPIN_AUTO;
-
-		/* what was seen before it learned is of no use */
-		if (now && !learns[slot])
-			total_spins(slot, &seen[slot]);
-		learns[slot] = now;
-	}
-}
-
-/*
- * The difference of two totals, one of which may have wrapped in between.
- */
-static uint64
-since(uint64 total, uint64 before)
-{
-	return (uint32) (total - before);
-}
-
-/*
- * Did any process spin since the last time?
- */
-static bool
-anything_seen(void)
-{
-	static uint64 last = 0;
-	uint64		now = 0;
-
-	for (int i = 0; i < lwtune_shared->nslabs; i++)
-		now += *(volatile uint32 *) &lwtune_slabs[i].spins_seen;
-	if (now == last)
-		return false;
-	last = now;
-	return true;
-}
-
-static void
-learn(void)
-{
-	for (int slot = 0; slot < TRANCHE_SLOTS; slot++)
-	{
-		SpinSample	total;
-		SpinSample	sample;
-
-		if (!learns[slot])
-			continue;
-		total_spins(slot, &total);
-		sample.fail = since(total.fail, seen[slot].fail);
-		sample.explore_fail = since(total.explore_fail, seen[slot].explore_fail);
-		for (int bucket = 0; bucket < SPIN_BUCKETS; bucket++)
-			sample.success[bucket] = since(total.success[bucket], seen[slot].success[bucket]);
-		seen[slot] = total;
-		if (spin_learn(&learners[slot], &sample))
-			policy_publish_learned(slot, &learners[slot]);
-	}
-}
-
-static bool
-anything_learns(void)
-{
-	for (int slot = 0; slot < TRANCHE_SLOTS; slot++)
-	{
-		if (learns[slot])
-			return true;
-	}
-	return false;
-}
-
 static void
 forget_worker(int code, Datum arg)
 {
@@ -164,52 +63,41 @@ void
 lwtune_worker_main(Datum arg)
 {
 	uint32		generation;
-	long		timeout = LEARN_MS;
 
 	pqsignal(SIGHUP, SignalHandlerForConfigReload);
 	pqsignal(SIGTERM, SignalHandlerForShutdownRequest);
 	BackgroundWorkerUnblockSignals();
 
-	for (int slot = 0; slot < TRANCHE_SLOTS; slot++)
-		spin_learner_init(&learners[slot]);
-
+	learn_init();
 	before_shmem_exit(forget_worker, (Datum) 0);
 	pg_atomic_write_u32(&lwtune_shared->worker_procno, MyProc->pgprocno);
 	pg_memory_barrier();		/* names registered from now on set our latch */
 	generation = tranche_generation();
-	publish();
+	learn_publish();
 	log_unmatched(&guc_spin_time);
 	log_unmatched(&guc_max_spinners);
 
 	while (!ShutdownRequestPending)
 	{
+		long		timeout;
+
 		if (ConfigReloadPending)
 		{
 			ConfigReloadPending = false;
 			ProcessConfigFile(PGC_SIGHUP);
-			publish();
+			learn_publish();
 			log_unmatched(&guc_spin_time);
 			log_unmatched(&guc_max_spinners);
-			timeout = LEARN_MS;
 		}
 		if (tranche_generation() != generation)
 		{
 			generation = tranche_generation();
-			publish();
+			learn_publish();
 		}
-		if (anything_learns())
-		{
-			if (anything_seen())
-			{
-				learn();
-				timeout = LEARN_MS;
-			}
-			else
-				timeout = Min(timeout * 2, IDLE_MS);
-		}
+		timeout = learn_step();
 
 		(void) WaitLatch(MyLatch,
-						 WL_LATCH_SET | WL_EXIT_ON_PM_DEATH | (anything_learns() ? WL_TIMEOUT : 0),
+						 WL_LATCH_SET | WL_EXIT_ON_PM_DEATH | (timeout >= 0 ? WL_TIMEOUT : 0),
 						 timeout, PG_WAIT_EXTENSION);
 		ResetLatch(MyLatch);
 		CHECK_FOR_INTERRUPTS();

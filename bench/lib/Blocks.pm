@@ -23,24 +23,33 @@ sub run
 
 	for my $i (1 .. $plan{rounds})
 	{
-		my %round;
-
 		$plan{before}->($i, $plan{rounds}) if $plan{before};
-		for my $arm (shuffle @{ $plan{arms} })
-		{
-			$round{$arm} = $plan{slice}->($arm, $i);
-			die "no work was done in a slice of $arm\n" if $round{$arm} <= 0;
-		}
-		push @rounds, \%round;
-		last if $plan{half_width} && $i >= $plan{at_least} && narrow(\@rounds, \%plan);
+		push @rounds, one_round($plan{arms}, sub { $plan{slice}->($_[0], $i) });
+		last if narrow(\@rounds, \%plan);
 	}
 	return \@rounds;
 }
 
+# one_round(arms, slice): { arm => value }
+sub one_round
+{
+	my ($arms, $slice) = @_;
+	my %round;
+
+	for my $arm (shuffle @$arms)
+	{
+		$round{$arm} = $slice->($arm);
+		die "no work was done in a slice of $arm\n" if $round{$arm} <= 0;
+	}
+	return \%round;
+}
+
+# Enough rounds, by the part of a plan that says so?
 sub narrow
 {
 	my ($rounds, $plan) = @_;
 
+	return 0 if !$plan->{half_width} || @$rounds < $plan->{at_least};
 	for my $arm (@{ $plan->{watch} })
 	{
 		my $result = Ratio::compare($rounds, $arm, $plan->{arms}[0]);

@@ -19,7 +19,7 @@ my $half_width = 0.01;
 
 # Where memory happens to lie favours one server or the other until it is
 # started again.
-my $rounds_per_start = 4;
+my $rounds_per_start = 6;
 
 sub measure
 {

@@ -381,3 +381,12 @@ choose_budget(void)
 		return run.program.spin_budget;
 	return budgets[random_below(6)];
 }
+
+/*
+ * ... and how many before the first look, which may be more than the budget.
+ */
+uint32_t
+choose_step(void)
+{
+	return run.program.spin_budget >= 0 ? 1 : 1 + random_below(4);
+}

@@ -316,6 +316,7 @@ lc_spin_begin(SimLock *lock, SimSpin *spin)
 	shim_step(STEP_PLAIN);
 	spin->budget = choose_budget();
 	spin->spent = 0;
+	spin->step = choose_step();
 	if (spin->budget > 0)
 		process[SELF].spins++;
 	if (run.trace && spin->budget > 0)

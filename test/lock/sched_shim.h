@@ -28,6 +28,7 @@ typedef struct SimSpin
 {
 	uint32_t	budget;
 	uint32_t	spent;
+	uint32_t	step;
 } SimSpin;
 
 typedef const int SimLock;

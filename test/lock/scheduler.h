@@ -212,6 +212,7 @@ extern int	choose_next(StepKind kind);
 extern Hold choose_hold(void);
 extern int	choose_version(int nversions);
 extern uint32_t choose_budget(void);
+extern uint32_t choose_step(void);
 extern uint64_t random_next(uint64_t *state);
 extern uint64_t random_seed(uint64_t seed, int stream);
 extern void bounded_begin(int max_deviations, bool plain_steps);

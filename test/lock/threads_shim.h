@@ -45,6 +45,7 @@ typedef struct Spin
 {
 	uint32_t	budget;
 	uint32_t	spent;
+	uint32_t	step;
 } Spin;
 
 typedef struct Thread
@@ -255,6 +256,7 @@ lc_spin_begin(Lock *lock, Spin *spin)
 	(void) lock;
 	spin->budget = setting == 0 ? 0 : random_below(setting);
 	spin->spent = 0;
+	spin->step = 1 + random_below(16);
 }
 
 static inline void
