@@ -1,8 +1,10 @@
 # Instructions.pm - measurement "instructions": of an uncontended acquire and
-# release, counted by valgrind in a single-user server.
+# release, and of pgbench's transactions, counted by valgrind in a single-user
+# server.
 #
 # Two counts with different numbers of rounds are subtracted, so that starting
-# the server drops out.  The count is exact, so one run has no interval to show.
+# the server drops out.  A count is exact, so one run has no interval to show;
+# it is the same whatever else the machine does, but says nothing of waiting.
 
 package Instructions;
 
@@ -11,12 +13,15 @@ use warnings;
 
 use Report;
 
-my ($few, $many) = (1_000, 101_000);
+# cell, its statements for a number of rounds, and two such numbers
+my @loads = (
+	{ cell => 'acquire + release, one client', input => \&pairs, few => 1_000, many => 101_000 },
+	{ cell => '-S, one transaction', input => \&selects, few => 100, many => 1_100 },
+	{ cell => 'default, one transaction', input => \&transfers, few => 50, many => 350 });
 
 sub measure
 {
 	my ($bench) = @_;
-	my $name = $bench->{null} ? 'again' : 'counts';
 	my %count;
 
 	if (!grep { -x "$_/valgrind" } split /:/, $ENV{PATH})
@@ -29,38 +34,84 @@ sub measure
 	{
 		$server->settings if !$bench->{null} && $server == $bench->{lwtune};
 		$server->stop;
-		my @counts = map {
-			$bench->progress("instructions: $server->{name}, $_ rounds under valgrind");
-			collected($server, $_);
-		} $few, $many;
+		for my $load (@loads)
+		{
+			$bench->progress("instructions: $server->{name}, $load->{cell}, under valgrind");
+			$count{ $load->{cell} }{ $server->{name} } = of_one_round($server, $load);
+		}
 		$bench->start_server($server);
-
-		return Report::absent('instructions', "valgrind gave no count for the server \"$server->{name}\"")
-		  if grep { !defined } @counts;
-		$count{ $server->{name} } = ($counts[1] - $counts[0]) / ($many - $few);
 	}
+	return map { row($bench, $_->{cell}, $count{ $_->{cell} }) } @loads;
+}
 
-	my ($stock, $lwtune) = @count{ map { $_->{name} } $bench->servers };
+sub row
+{
+	my ($bench, $cell, $count) = @_;
+	my ($stock, $lwtune) = @$count{ map { $_->{name} } $bench->servers };
+	my $name = $bench->{null} ? 'again' : 'counts';
 
+	return Report::absent('instructions', "valgrind gave no count for $cell")
+	  if !defined $stock || !defined $lwtune;
 	return Report::row(
 		measurement => 'instructions',
-		cell => 'acquire + release, one client',
+		cell => $cell,
 		arm => $name,
 		what => 'instructions',
 		figure => { n => 1, ratio => $lwtune / $stock, median => $lwtune / $stock },
 		note => sprintf('stock %.1f, %s %.1f', $stock, $name, $lwtune),
-		raw => \%count);
+		raw => $count);
 }
 
-# instructions of a whole single-user server that runs so many pairs, or undef
+sub of_one_round
+{
+	my ($server, $load) = @_;
+	my ($few, $many) = map { collected($server, $load->{input}->($_)) } @$load{qw(few many)};
+
+	return undef if !defined $few || !defined $many;
+	return ($many - $few) / ($load->{many} - $load->{few});
+}
+
+# A single-user server reads a statement from each line.
+sub pairs
+{
+	my ($rounds) = @_;
+
+	return "SELECT lwtune_torture_pair($rounds)\n";
+}
+
+sub selects
+{
+	my ($rounds) = @_;
+
+	return join '', map { "SELECT abalance FROM pgbench_accounts WHERE aid = $_\n" } 1 .. $rounds;
+}
+
+sub transfers
+{
+	my ($rounds) = @_;
+
+	return join '', map {
+		my ($aid, $tid, $bid) = ($_ * 7919 % 100_000 + 1, $_ % 10 + 1, 1);
+
+		"BEGIN\n"
+		  . "UPDATE pgbench_accounts SET abalance = abalance + 1 WHERE aid = $aid\n"
+		  . "SELECT abalance FROM pgbench_accounts WHERE aid = $aid\n"
+		  . "UPDATE pgbench_tellers SET tbalance = tbalance + 1 WHERE tid = $tid\n"
+		  . "UPDATE pgbench_branches SET bbalance = bbalance + 1 WHERE bid = $bid\n"
+		  . "INSERT INTO pgbench_history (tid, bid, aid, delta, mtime) VALUES ($tid, $bid, $aid, 1, now())\n"
+		  . "COMMIT\n"
+	} 1 .. $rounds;
+}
+
+# instructions of a whole single-user server with this input, or undef
 sub collected
 {
-	my ($server, $rounds) = @_;
-	my $out = "$server->{dir}/valgrind.$rounds";
+	my ($server, $statements) = @_;
+	my $out = "$server->{dir}/valgrind.out";
 	my $input = "$server->{dir}/valgrind.input";
 
 	open(my $handle, '>', $input) or die "cannot write $input: $!\n";
-	print $handle "SELECT lwtune_torture_pair($rounds)\n";
+	print $handle $statements;
 	close $handle;
 
 	# the takeover changes code, which valgrind must not have kept translated
@@ -71,7 +122,7 @@ sub collected
 	open($handle, '<', $out) or return undef;
 	my $text = join '', <$handle>;
 
-	return undef if $text !~ /lwtune_torture_pair = "/;
+	return undef if $text =~ /ERROR:|FATAL:|PANIC:/;
 	return $text =~ /Collected : (\d+)/ ? $1 : undef;
 }
 
