@@ -90,10 +90,20 @@ check_single_thread(void)
 
 	if (tasks == NULL)
 		return patch_refuse(NULL, "cannot count threads in /proc/self/task: %s", strerror(errno));
-	while ((entry = readdir(tasks)) != NULL)
+	for (;;)
 	{
+		/* only errno tells an error from the end */
+		errno = 0;
+		if ((entry = readdir(tasks)) == NULL)
+			break;
 		if (entry->d_name[0] != '.')
 			nthreads++;
+	}
+	if (errno != 0)
+	{
+		patch_refuse(NULL, "cannot count threads in /proc/self/task: %s", strerror(errno));
+		closedir(tasks);
+		return false;
 	}
 	closedir(tasks);
 	if (nthreads != 1)

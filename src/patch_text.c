@@ -85,6 +85,9 @@ text_equals_file(const PatchServer *server, uintptr_t start, size_t length, size
 
 		if (got <= 0)
 		{
+			/* the end of a file that has to be longer is no error by itself */
+			if (got == 0)
+				errno = ENODATA;
 			*differs_at = SIZE_MAX;
 			return false;
 		}

@@ -25,6 +25,10 @@
 #ifndef POLICY_PARSE_H
 #define POLICY_PARSE_H
 
+#include "local.h"
+
+LWTUNE_BEGIN_LOCAL
+
 /*
  * Bounds on what a list may hold.  An element with its comma takes four bytes
  * or more, so that any list of 16 kB fits whatever its elements are.
@@ -91,5 +95,7 @@ extern bool policy_names_equal(const char *a, const char *b);
 /* A text that policy_parse() turns into the same value. */
 extern void policy_format_value(PolicyKind kind, int64 value,
 								char *buf, size_t buflen);
+
+LWTUNE_END_LOCAL
 
 #endif							/* POLICY_PARSE_H */

@@ -4,7 +4,8 @@
  *	  libFuzzer target: any text is a list that keeps its promises, or is
  *	  refused with a message.
  *
- * The first byte chooses the kind of the setting, the rest is the list.
+ * The first byte chooses the kind of the setting, 0 a spin time and 1 a count
+ * for those who write one; the rest is the list.
  *
  *-------------------------------------------------------------------------
  */
@@ -42,6 +43,53 @@ check_value(PolicyKind kind, int64 value)
 	REQUIRE(list != NULL && list->has_default && list->nelements == 0 &&
 			list->default_value == value);
 	free(list);
+}
+
+/* Writes the list anew, every name in quotes, and reads that. */
+static void
+check_list(PolicyKind kind, const PolicyList *list)
+{
+	size_t		room = (list->nelements + 1) * (2 * NAMEDATALEN + POLICY_VALUE_SIZE + 8);
+	char	   *text = malloc(room);
+	char	   *end = text;
+	char		errbuf[POLICY_MESSAGE_SIZE];
+	char		hintbuf[POLICY_MESSAGE_SIZE];
+	PolicyList *again;
+
+	for (int i = 0; i < list->nelements; i++)
+	{
+		*end++ = '"';
+		for (const char *c = list->elements[i].name; *c != '\0'; c++)
+		{
+			if (*c == '"')
+				*end++ = '"';
+			*end++ = *c;
+		}
+		*end++ = '"';
+		*end++ = ':';
+		policy_format_value(kind, list->elements[i].value, end, POLICY_VALUE_SIZE);
+		end += strlen(end);
+		*end++ = ',';
+	}
+	if (list->has_default)
+		policy_format_value(kind, list->default_value, end, POLICY_VALUE_SIZE);
+	else
+		end[-1] = '\0';
+
+	again = parse(kind, text, errbuf, hintbuf);
+	REQUIRE(strlen(text) < room);
+	if (strlen(text) <= POLICY_MAX_TEXT)
+	{
+		REQUIRE(again != NULL);
+		REQUIRE(again->has_default == list->has_default &&
+				again->default_value == list->default_value &&
+				again->nelements == list->nelements);
+		for (int i = 0; i < list->nelements; i++)
+			REQUIRE(strcmp(again->elements[i].name, list->elements[i].name) == 0 &&
+					again->elements[i].value == list->elements[i].value);
+	}
+	free(again);
+	free(text);
 }
 
 int
@@ -88,6 +136,7 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 			REQUIRE(policy_lookup(list, element->name) == element);
 			check_value(kind, element->value);
 		}
+		check_list(kind, list);
 	}
 
 	free(list);

@@ -103,7 +103,8 @@ begin_priorities(void)
 	{
 		int			j = random_below(i + 1);
 
-		order[i] = order[j];
+		if (j != i)
+			order[i] = order[j];
 		order[j] = i;
 	}
 	for (int i = 0; i < NAGENTS; i++)

@@ -16,6 +16,7 @@
  *-------------------------------------------------------------------------
  */
 #include <errno.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -80,7 +81,7 @@ static const struct
 	{"litmus_corr", 2, {false, false, false}, "one cell goes back in time"},
 };
 
-#define LENGTH(array) ((int) (sizeof(array) / sizeof(array[0])))
+#define LENGTH(array) ((int) (sizeof(array) / sizeof((array)[0])))
 
 static uint64_t nschedules;
 static uint64_t nsteps;
@@ -126,8 +127,8 @@ run_seeds(MemoryKind memory, Strategy strategy, const char *name, uint64_t first
 	{
 		if (!run_counted(memory, strategy, scenario, first + i))
 		{
-			snprintf(failed_schedule, sizeof(failed_schedule), "%s.%s.%s.%llx",
-					 memory_names[memory], strategy_names[strategy], name, (unsigned long long) (first + i));
+			snprintf(failed_schedule, sizeof(failed_schedule), "%s.%s.%s.%" PRIx64,
+					 memory_names[memory], strategy_names[strategy], name, first + i);
 			return false;
 		}
 	}
@@ -320,6 +321,7 @@ run_deep(double minutes, uint64_t seed)
 	}
 	printf("# %llu schedules, %llu steps in %.0f s; %d bounded searches complete\n", (unsigned long long) nschedules,
 		   (unsigned long long) nsteps, seconds() - start, complete_searches);
+	printf("# figure: schedules explored = %llu\n", (unsigned long long) nschedules);
 }
 
 /*
@@ -387,6 +389,7 @@ main(int argc, char **argv)
 		elapsed = seconds() - start;
 		printf("# %llu schedules, %llu steps, %.1f s: %.0f schedules per second\n", (unsigned long long) nschedules,
 			   (unsigned long long) nsteps, elapsed, nschedules / elapsed);
+		printf("# figure: schedules explored = %llu\n", (unsigned long long) nschedules);
 		return tap_done();
 	}
 	if (argc >= 2 && argc <= 3 && strcmp(argv[1], "hunt") == 0)
