@@ -21,6 +21,7 @@ my $fault_log = PostgreSQL::Test::Utils::tempdir() . '/faults';
 my $node      = new_node('refuse');
 chomp(my $postgres = `pg_config --bindir`);
 $postgres .= '/postgres';
+my $ntargets = ntargets();
 
 # A function of the server that nothing here calls, far from the locks.
 my $never_called = 'dsynonym_init';
@@ -44,7 +45,7 @@ my @questions = (
 	  q{SELECT string_agg(state || '=' || n, ' ') FROM (SELECT state, count(*) AS n FROM lwtune_status GROUP BY 1) AS s},
 	reason   => q{SELECT coalesce(string_agg(DISTINCT reason, ' + '), '') FROM lwtune_status},
 	function => q{SELECT coalesce(string_agg(function, ' + '), '') FROM lwtune_status
-		WHERE reason IS NOT NULL AND (SELECT count(reason) FROM lwtune_status) < 19},
+		WHERE reason IS NOT NULL AND (SELECT count(reason) < count(*) FROM lwtune_status)},
 	calls => q{SELECT count(calls) FROM lwtune_status},
 	rows  =>
 	  q{SELECT (SELECT count(*) FROM lwtune_stats) || ' ' || (SELECT count(*) FROM lwtune_settings)},
@@ -133,7 +134,7 @@ sub is_refused
 	return is_deeply(
 		\%found,
 		{
-			states    => 'refused=19',
+			states    => "refused=$ntargets",
 			reason    => 'as expected',
 			function  => '',
 			calls     => '0',
@@ -159,7 +160,7 @@ sub is_taken_over
 	return is_deeply(
 		{ map { $_ => $outcome->{$_} } qw(states reason warnings took_over locked worked) },
 		{
-			states    => 'redirected=19',
+			states    => "redirected=$ntargets",
 			reason    => '',
 			warnings  => '',
 			took_over => 1,
@@ -191,6 +192,8 @@ my %reason_for = (
 	open            => qr{cannot open /proc/self/exe},
 	pread           => qr/cannot read the server's executable/,
 	opendir         => qr/cannot count threads/,
+	readdir         => qr/cannot count threads|the postmaster has 0 threads/,
+	eof             => qr/cannot read the server's executable/,
 	dlopen          => qr/symbols cannot be read/,
 	dlsym           => qr/does not export/,
 	dladdr1         => qr/length of \w+ is not known/,
@@ -199,7 +202,7 @@ my %reason_for = (
 	malloc          => qr/out of memory/,
 	mdwe            => qr/PR_SET_MDWE/);
 my %calls;
-my %least = (mmap => 3, mprotect => 4, mremap => 2, dlsym => 19, dladdr1 => 19);
+my %least = (mmap => 3, mprotect => 4, mremap => 2, dlsym => $ntargets, dladdr1 => $ntargets);
 
 foreach my $function (sort keys %reason_for)
 {
@@ -217,8 +220,10 @@ foreach my $function (sort keys %reason_for)
 			is_taken_over($outcome, "$function: there is no call $number");
 			last;
 		}
-		# that signals are not blocked any more is nothing to fail for
+		# that signals are not blocked any more is nothing to fail for, nor that
+		# there is no entry where there is none
 		last if $function eq 'sigprocmask' && $number > 1;
+		last if $function eq 'readdir' && $outcome && $outcome->{took_over};
 
 		my @function =
 		  $outcome && $function =~ /^(dlsym|dladdr1)$/
@@ -230,10 +235,57 @@ foreach my $function (sort keys %reason_for)
 	cmp_ok($calls{$function}, '>=', $least{$function} // 1, "$function was made to fail");
 }
 
-# One that only tells a kernel without the feature.
-my ($outcome, $fired) = with_fault('prctl:1', \&outcome);
-isnt($fired, '', 'a kernel that does not know of PR_GET_MDWE');
-is_taken_over($outcome, 'is no reason to refuse');
+#
+# What it can do without.
+#
+my ($outcome, $fired);
+my %harmless = (
+	prctl    => 'a kernel that does not know of PR_GET_MDWE',
+	madvise  => 'memory that is not mapped in advance',
+	munmap   => 'scratch memory that cannot be given back',
+	close    => 'a file that does not close well',
+	closedir => 'a folder that does not',
+	dlclose  => 'symbols that are not given back',
+	short    => 'a file that is read in pieces',
+	taken    => 'memory that is in use where the island was to be',
+	near     => 'a kernel that takes the place for a hint');
+foreach my $function (sort keys %harmless)
+{
+	($outcome, $fired) = with_fault("$function:1", \&outcome);
+	isnt($fired, '', "$harmless{$function}:");
+	is_taken_over($outcome, "$function that fails is no reason to refuse");
+	next if $function =~ /^(taken|near)$/;
+	($outcome, $fired) = with_fault("$function:1+", \&outcome_single);
+	is_taken_over($outcome, "nor is one that always fails");
+}
+foreach my $function ('taken', 'near')
+{
+	($outcome, $fired) = with_fault("$function:1+", \&outcome);
+	is_refused(
+		$outcome,
+		qr/^no free memory within reach of a near jump from the server's text$/,
+		'no place for the island');
+}
+
+#
+# Is that all?  Every function of the C library that the takeover calls is in
+# one of the two lists, or here because it cannot fail.
+#
+my %cannot_fail = map { $_ => 1 }
+  qw(__errno_location __stack_chk_fail clock_gettime dlerror free sigfillset strcmp strtol sysconf
+  memcpy memset memmove memcmp strlen);
+my $source = ($ENV{TESTDIR} // '.') . '/../src';
+my %called = map { $_ => 1 } map { /^\s+U (\w+)/mg } map { `nm -u $_` } glob("$source/patch_*.o");
+my %ours   = map { $_ => 1 } map { /^\w+ \w (\w+)/mg } map { `nm --defined-only $_` } glob("$source/*.o");
+my $server = LwtuneElf->read($postgres);
+ok($called{mremap}, 'what the takeover calls is known');
+is_deeply(
+	[
+		grep { !$reason_for{$_} && !$harmless{$_} && !$cannot_fail{$_} && !$ours{$_} && !$server->defines($_) }
+		  grep { $_ ne '_GLOBAL_OFFSET_TABLE_' } sort keys %called
+	],
+	[],
+	'each of these calls was made to fail');
 
 #
 # No way back: rather no server than one with half of its locks replaced.
@@ -250,7 +302,12 @@ like(
 #
 # What the kernel forbids.
 #
-foreach my $by ('mdwe', 'seccomp')
+my %reason_by = (
+	'mdwe'             => qr/may not make written memory executable \(PR_SET_MDWE\)/,
+	'seccomp'          => qr/cannot make changed text executable: .*MemoryDenyWriteExecute/,
+	'seccomp-mprotect' => qr/cannot make changed text executable: Permission denied .*SELinux execmod/,
+	'seccomp-mremap'   => qr/cannot move a page of executable memory: Operation not permitted/);
+foreach my $by (sort keys %reason_by)
 {
 	my %environment = (LD_PRELOAD => $fault, LWTUNE_FAULT_PROCESS => $by);
 	my $status;
@@ -262,12 +319,14 @@ foreach my $by ('mdwe', 'seccomp')
   SKIP:
 	{
 		skip "the kernel does not know $by", 1 if $status != 0;
+		is_refused(outcome(%environment), $reason_by{$by}, "$by of the kernel");
+		next if $by ne 'mdwe';
+
+		# in force, but not told of: then the kernel's refusal tells
 		is_refused(
-			outcome(%environment),
-			$by eq 'mdwe'
-			? qr/may not make written memory executable \(PR_SET_MDWE\)/
-			: qr/cannot make changed text executable: .*MemoryDenyWriteExecute/,
-			"$by of the kernel");
+			outcome(%environment, LWTUNE_FAULT => 'prctl:1'),
+			qr/cannot make changed text executable: Permission denied/,
+			"$by of the kernel, not told of");
 	}
 }
 

@@ -9,11 +9,19 @@
  * return address tells, so the server itself never notices.  Each failure adds
  * a line to the file that LWTUNE_FAULT_LOG names.
  *
- * "mdwe" is a function here too: the kernel's answer that written memory must
- * not become executable.
+ * Some are not functions but answers: "mdwe" is the kernel's that written
+ * memory must not become executable; "near" makes mmap() give memory far from
+ * where it was asked for, as kernels do that do not know MAP_FIXED_NOREPLACE;
+ * "taken" makes it say that something is there already; "short" makes pread()
+ * read less than it was asked for, "eof" nothing.
  *
- * LWTUNE_FAULT_PROCESS=mdwe or =seccomp has the kernel itself forbid it to
- * this process and all that it starts.
+ * LWTUNE_FAULT_PROCESS has the kernel itself forbid something to this process
+ * and all that it starts:
+ *
+ *	mdwe				written memory never becomes executable
+ *	seccomp				the same, as a filter of system calls
+ *	seccomp-mprotect	no memory becomes executable, with the error of SELinux
+ *	seccomp-mremap		no memory is moved
  *
  *-------------------------------------------------------------------------
  */
@@ -51,9 +59,10 @@
 #define LARGE_MALLOC 16384
 
 #define FUNCTIONS(F) \
-	F(mmap) F(mprotect) F(mremap) F(open) F(pread) F(opendir) F(readdir) \
-	F(dlopen) F(dlsym) F(dladdr1) F(dl_iterate_phdr) F(sigprocmask) F(prctl) \
-	F(malloc) F(mdwe)
+	F(mmap) F(mprotect) F(mremap) F(munmap) F(madvise) F(open) F(close) F(pread) \
+	F(opendir) F(readdir) F(closedir) F(dlopen) F(dlsym) F(dladdr1) F(dlclose) \
+	F(dl_iterate_phdr) F(sigprocmask) F(prctl) F(malloc) \
+	F(mdwe) F(near) F(taken) F(short) F(eof)
 
 enum
 {
@@ -85,10 +94,15 @@ static int	(*real_dl_iterate_phdr) (int (*) (struct dl_phdr_info *, size_t, void
 static void *(*real_mmap) (void *, size_t, int, int, int, off_t);
 static int	(*real_mprotect) (void *, size_t, int);
 static void *(*real_mremap) (void *, size_t, size_t, int,...);
+static int	(*real_munmap) (void *, size_t);
+static int	(*real_madvise) (void *, size_t, int);
 static int	(*real_open) (const char *, int,...);
+static int	(*real_close) (int);
 static ssize_t (*real_pread) (int, void *, size_t, off_t);
 static DIR *(*real_opendir) (const char *);
 static struct dirent *(*real_readdir) (DIR *);
+static int	(*real_closedir) (DIR *);
+static int	(*real_dlclose) (void *);
 static int	(*real_sigprocmask) (int, const sigset_t *, sigset_t *);
 static int	(*real_prctl) (int,...);
 
@@ -111,10 +125,15 @@ resolve(void)
 	real_mmap = real_dlsym(RTLD_NEXT, "mmap");
 	real_mprotect = real_dlsym(RTLD_NEXT, "mprotect");
 	real_mremap = real_dlsym(RTLD_NEXT, "mremap");
+	real_munmap = real_dlsym(RTLD_NEXT, "munmap");
+	real_madvise = real_dlsym(RTLD_NEXT, "madvise");
 	real_open = real_dlsym(RTLD_NEXT, "open");
+	real_close = real_dlsym(RTLD_NEXT, "close");
 	real_pread = real_dlsym(RTLD_NEXT, "pread");
 	real_opendir = real_dlsym(RTLD_NEXT, "opendir");
 	real_readdir = real_dlsym(RTLD_NEXT, "readdir");
+	real_closedir = real_dlsym(RTLD_NEXT, "closedir");
+	real_dlclose = real_dlsym(RTLD_NEXT, "dlclose");
 	real_sigprocmask = real_dlsym(RTLD_NEXT, "sigprocmask");
 	real_prctl = real_dlsym(RTLD_NEXT, "prctl");
 }
@@ -145,7 +164,7 @@ tell(int function)
 	length = snprintf(line, sizeof(line), "%s:%ld\n", names[function], faults[function].calls);
 	if (write(file, line, length) != length)
 		abort();
-	close(file);
+	real_close(file);
 }
 
 static bool
@@ -172,7 +191,43 @@ mmap(void *address, size_t length, int protection, int flags, int file, off_t of
 		errno = ENOMEM;
 		return MAP_FAILED;
 	}
+	/* of memory at a place, not of a file's */
+	if (address != NULL && file < 0)
+	{
+		if (FAILS(taken))
+		{
+			errno = EEXIST;
+			return MAP_FAILED;
+		}
+		if (FAILS(near))
+		{
+			address = NULL;
+			flags &= ~MAP_FIXED_NOREPLACE;
+		}
+	}
 	return real_mmap(address, length, protection, flags, file, offset);
+}
+
+int
+munmap(void *address, size_t length)
+{
+	if (FAILS(munmap))
+	{
+		errno = EINVAL;
+		return -1;
+	}
+	return real_munmap(address, length);
+}
+
+int
+madvise(void *address, size_t length, int advice)
+{
+	if (FAILS(madvise))
+	{
+		errno = EINVAL;
+		return -1;
+	}
+	return real_madvise(address, length, advice);
 }
 
 int
@@ -220,6 +275,19 @@ open(const char *path, int flags,...)
 	return real_open(path, flags, mode);
 }
 
+/* As Linux does it: the file is closed all the same. */
+int
+close(int file)
+{
+	bool		failing = FAILS(close);
+	int			result = real_close(file);
+
+	if (!failing)
+		return result;
+	errno = EIO;
+	return -1;
+}
+
 ssize_t
 pread(int file, void *buffer, size_t length, off_t offset)
 {
@@ -228,6 +296,10 @@ pread(int file, void *buffer, size_t length, off_t offset)
 		errno = EIO;
 		return -1;
 	}
+	if (FAILS(eof))
+		return 0;
+	if (length > 1 && FAILS(short))
+		length = length / 2 + 1;
 	return real_pread(file, buffer, length, offset);
 }
 
@@ -251,6 +323,28 @@ readdir(DIR *directory)
 		return NULL;
 	}
 	return real_readdir(directory);
+}
+
+int
+closedir(DIR *directory)
+{
+	bool		failing = FAILS(closedir);
+	int			result = real_closedir(directory);
+
+	if (!failing)
+		return result;
+	errno = EBADF;
+	return -1;
+}
+
+int
+dlclose(void *handle)
+{
+	bool		failing;
+
+	resolve();
+	failing = FAILS(dlclose);
+	return real_dlclose(handle) != 0 || failing ? -1 : 0;
 }
 
 void *
@@ -327,6 +421,15 @@ malloc(size_t size)
 	return __libc_malloc(size);
 }
 
+static bool
+install_filter(struct sock_filter *filter, unsigned short length)
+{
+	struct sock_fprog program = {length, filter};
+
+	return real_prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0 &&
+		real_prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) == 0;
+}
+
 /*
  * As systemd's MemoryDenyWriteExecute= had it before there was PR_SET_MDWE.
  */
@@ -346,10 +449,28 @@ forbid_by_seccomp(void)
 		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EPERM),
 		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
 	};
-	struct sock_fprog program = {sizeof(filter) / sizeof(filter[0]), filter};
 
-	return real_prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0 &&
-		real_prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) == 0;
+	return install_filter(filter, sizeof(filter) / sizeof(filter[0]));
+}
+
+/*
+ * One system call; if one of its arguments is given, only where that has any of
+ * the bits.
+ */
+static bool
+forbid_call(int call, int argument, uint32_t bits, int error)
+{
+	struct sock_filter filter[] = {
+		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, call, 0, 3),
+		BPF_STMT(BPF_LD | BPF_W | BPF_ABS,
+				 argument < 0 ? offsetof(struct seccomp_data, nr) : offsetof(struct seccomp_data, args[argument])),
+		BPF_JUMP(BPF_JMP | BPF_JSET | BPF_K, argument < 0 ? (uint32_t) call : bits, 0, 1),
+		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | error),
+		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+	};
+
+	return install_filter(filter, sizeof(filter) / sizeof(filter[0]));
 }
 
 static void
@@ -360,6 +481,10 @@ restrict_process(const char *by)
 	if (strcmp(by, "mdwe") == 0)
 		done = real_prctl(PR_GET_MDWE, 0, 0, 0, 0) > 0 ||
 			real_prctl(PR_SET_MDWE, PR_MDWE_REFUSE_EXEC_GAIN, 0, 0, 0) == 0;
+	else if (strcmp(by, "seccomp-mprotect") == 0)
+		done = forbid_call(SYS_mprotect, 2, PROT_EXEC, EACCES);
+	else if (strcmp(by, "seccomp-mremap") == 0)
+		done = forbid_call(SYS_mremap, -1, 0, EPERM);
 	else
 		done = forbid_by_seccomp();
 	if (!done)

@@ -9,6 +9,7 @@ use strict;
 use warnings;
 
 use Exporter 'import';
+use File::Basename;
 use IPC::Run;
 use PostgreSQL::Test::Cluster;
 use PostgreSQL::Test::Utils;
@@ -20,6 +21,7 @@ our @EXPORT = qw(
   set_conf
   log_from
   log_since
+  ntargets
   states
   is_in_force
   set_live
@@ -95,7 +97,16 @@ sub log_since
 	return slurp_file($node->logfile, $from);
 }
 
-# "redirected=19", as lwtune_status has it.
+# How many functions of the server lwtune replaces.
+sub ntargets
+{
+	my ($major) = `pg_config --version` =~ /(\d+)/;
+	my $list = slurp_file(dirname(__FILE__) . "/../../../src/targets_pg$major.h");
+
+	return scalar(() = $list =~ /^TARGET\(/mg);
+}
+
+# "redirected=" and how many, as lwtune_status has it.
 sub states
 {
 	my ($node) = @_;
@@ -111,7 +122,7 @@ sub is_in_force
 	my ($node, $name) = @_;
 
 	local $Test::Builder::Level = $Test::Builder::Level + 1;
-	return is(states($node), 'redirected=19', $name);
+	return is(states($node), 'redirected=' . ntargets(), $name);
 }
 
 # Wait until a question is answered with t, asking in one connection.  True if

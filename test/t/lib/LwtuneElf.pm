@@ -81,6 +81,13 @@ sub function
 	return { %$symbol, offset => $self->offset_of_address($symbol->{address}) };
 }
 
+sub defines
+{
+	my ($self, $name) = @_;
+
+	return defined $self->{symbol}{$name} && $self->{symbol}{$name}{address} != 0;
+}
+
 sub code_of
 {
 	my ($self, $name) = @_;
