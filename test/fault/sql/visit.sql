@@ -1,0 +1,2 @@
+-- All that a client does which connects only to go away again.
+SELECT 1;
