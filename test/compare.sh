@@ -131,6 +131,7 @@ check_lwtune()
 			"$blocked with a sleep, $spun with a spin that paid"
 	else
 		echo "not ok - $run: the server ran on lwtune's locks" | report
+		grep 'lwtune did not take over' "$LWT_LOG/$run.log" | sed 's/^/# server: /' >&2 || true
 	fi
 	if grep -qE 'PANIC:|TRAP:|was terminated by signal' "$LWT_LOG/$run.log"; then
 		echo "not ok - $run: the server did not crash" | report
