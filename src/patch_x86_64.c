@@ -155,6 +155,46 @@ immediate_lengths(const uint8 *modrm)
 	}
 }
 
+/*
+ * One-byte opcodes that a ModRM byte follows, a bit for each, 32 in a word.
+ */
+static const uint32 opcodes_with_modrm[8] = {
+	0x0f0f0f0f,					/* 00-03, 08-0b, 10-13, 18-1b: arithmetic */
+	0x0f0f0f0f,					/* 20-23, 28-2b, 30-33, 38-3b */
+	0x00000000,					/* 40-5f: prefixes, push, pop */
+	0x00000a08,					/* 63 movslq; 69, 6b imul */
+	0x0000fffb,					/* 80, 81, 83-8f */
+	0x00000000,					/* a0-bf */
+	0xff0f00c3,					/* c0, c1, c6, c7; d0-d3; d8-df */
+	0xc0c00000,					/* f6, f7; fe, ff */
+};
+
+/*
+ * Can this byte be a ModRM byte, by what comes before it?  It cannot if that is
+ * an opcode which has none, unless an escape or a prefix makes it another one.
+ * Without this, "jmp" over a padding "nopl" looks like an operand some 4 or 8 MB
+ * away, of which a text has hundreds, and sooner or later one meets a range.
+ */
+static bool
+may_be_modrm(const uint8 *at, size_t before)
+{
+	uint8		opcode;
+
+	/* too near to the start to tell */
+	if (before < 5)
+		return true;
+	opcode = at[-1];
+	if (opcodes_with_modrm[opcode / 32] & ((uint32) 1 << opcode % 32))
+		return true;
+	return at[-2] == 0x0f ||	/* two-byte opcodes */
+		(at[-3] == 0x0f && (at[-2] == 0x38 || at[-2] == 0x3a)) ||
+		at[-3] == 0xd5 ||		/* REX2 */
+		at[-3] == 0xc5 ||		/* VEX, two and three bytes */
+		at[-4] == 0xc4 ||
+		at[-4] == 0x8f ||		/* XOP */
+		at[-5] == 0x62;			/* EVEX */
+}
+
 /* What the scan looks for. */
 typedef struct Scan
 {
@@ -171,7 +211,7 @@ typedef struct Scan
  * what follows the distance of one of the ranges?
  */
 static bool
-visit_operand(const Scan *scan, const uint8 *modrm)
+visit_operand(const Scan *scan, const uint8 *modrm, size_t before)
 {
 	int32		rel32;
 	uintptr_t	refers_to;
@@ -180,6 +220,8 @@ visit_operand(const Scan *scan, const uint8 *modrm)
 	memcpy(&rel32, modrm + 1, sizeof(rel32));
 	refers_to = (uintptr_t) (modrm + 1 + sizeof(rel32)) + (intptr_t) rel32;
 	if (refers_to < scan->low || refers_to >= scan->high)
+		return true;
+	if (!may_be_modrm(modrm, before))
 		return true;
 
 	lengths = immediate_lengths(modrm);
@@ -202,8 +244,8 @@ visit_operand(const Scan *scan, const uint8 *modrm)
  * Find every rip-relative operand that refers to one of the ranges: look at
  * each byte of the text that could be a ModRM byte which announces one, and
  * take the next four for its displacement.  Nothing is decoded, so that no
- * instruction can be missed; bytes that mean something else can at worst make
- * the takeover refuse.
+ * instruction can be missed; only bytes that cannot be an operand are passed
+ * over.  Others that mean something else can at worst make the takeover refuse.
  */
 bool
 arch_scan_references(const PatchServer *server, const PatchRange *ranges, int nranges,
@@ -230,13 +272,15 @@ arch_scan_references(const PatchServer *server, const PatchRange *ranges, int nr
 
 		for (; found != 0; found &= found - 1)
 		{
-			if (!visit_operand(&scan, at + __builtin_ctz(found)))
+			const uint8 *modrm = at + __builtin_ctz(found);
+
+			if (!visit_operand(&scan, modrm, modrm - text))
 				return false;
 		}
 	}
 	for (; at <= last; at++)
 	{
-		if ((*at & 0xc7) == 0x05 && !visit_operand(&scan, at))
+		if ((*at & 0xc7) == 0x05 && !visit_operand(&scan, at, at - text))
 			return false;
 	}
 	return true;

@@ -80,11 +80,12 @@ counters_fell($node, \$counters);
 sql("SELECT lwtune_reset('WALWrite')");
 notices(qr/WALWrite/, [ counters_fell($node, \$counters) ], 'counters that start anew');
 
-my $session = start_query($node, "SELECT lwtune_torture_hold('fault', 'exclusive', 3000, 3)");
+my $session = start_query($node, "SELECT lwtune_torture_hold('fault', 'exclusive', 120000, 3)");
 wait_for($node, q{count(*) = 1 FROM pg_stat_activity WHERE query ~ '^SELECT lwtune_torture_hold'});
 my $waiter = start_query($node, "SELECT lwtune_torture_acquires('fault', 'exclusive', 1, 3)");
 wait_for($node, q{count(*) = 1 FROM pg_stat_activity WHERE wait_event = 'fault'});
 notices(qr/LWLock fault/, [ not_quiet($node, 0.1) ], 'somebody who waits');
+sql(q{SELECT pg_cancel_backend(pid) FROM pg_stat_activity WHERE query ~ '^SELECT lwtune_torture_hold'});
 finish_query($_) foreach $session, $waiter;
 
 my $pid = spawn('stubborn', 'perl', '-e', '$SIG{TERM} = "IGNORE"; $| = 1; print "deaf\n"; sleep 100');
@@ -92,11 +93,11 @@ sleep 0.5;
 notices(qr/client stubborn did not end/, [ end_clients($pid) ], 'a client that does not end');
 
 my $from = log_from($node);
-# it takes two at the same time
+# it takes two at the same time, also where processors are scarce
 foreach (1 .. 10)
 {
 	finish_query($_)
-	  foreach map { start_query($node, q{SELECT lwtune_torture_verify('fault', 20000, 1, true)}) } 1 .. 4;
+	  foreach map { start_query($node, q{SELECT lwtune_torture_verify('fault', 300000, 1, true)}) } 1 .. 4;
 	last if log_complaints($node, $from);
 }
 notices(qr/failed verification/, [ log_complaints($node, $from) ], 'a lock that does not exclude');
