@@ -170,20 +170,16 @@ static const uint32 opcodes_with_modrm[8] = {
 };
 
 /*
- * Can this byte be a ModRM byte, by what comes before it?  It cannot if that is
+ * Can this byte be a ModRM byte, by the five before it?  It cannot if the last is
  * an opcode which has none, unless an escape or a prefix makes it another one.
  * Without this, "jmp" over a padding "nopl" looks like an operand some 4 or 8 MB
- * away, of which a text has hundreds, and sooner or later one meets a range.
+ * away, and sooner or later one meets a range.
  */
 static bool
-may_be_modrm(const uint8 *at, size_t before)
+may_be_modrm(const uint8 *at)
 {
-	uint8		opcode;
+	uint8		opcode = at[-1];
 
-	/* too near to the start to tell */
-	if (before < 5)
-		return true;
-	opcode = at[-1];
 	if (opcodes_with_modrm[opcode / 32] & ((uint32) 1 << opcode % 32))
 		return true;
 	return at[-2] == 0x0f ||	/* two-byte opcodes */
@@ -198,6 +194,7 @@ may_be_modrm(const uint8 *at, size_t before)
 /* What the scan looks for. */
 typedef struct Scan
 {
+	const uint8 *text;
 	const PatchRange *ranges;
 	int			nranges;
 	uintptr_t	low;			/* all ranges lie between these, with room for */
@@ -211,7 +208,7 @@ typedef struct Scan
  * what follows the distance of one of the ranges?
  */
 static bool
-visit_operand(const Scan *scan, const uint8 *modrm, size_t before)
+visit_operand(const Scan *scan, const uint8 *modrm)
 {
 	int32		rel32;
 	uintptr_t	refers_to;
@@ -221,7 +218,8 @@ visit_operand(const Scan *scan, const uint8 *modrm, size_t before)
 	refers_to = (uintptr_t) (modrm + 1 + sizeof(rel32)) + (intptr_t) rel32;
 	if (refers_to < scan->low || refers_to >= scan->high)
 		return true;
-	if (!may_be_modrm(modrm, before))
+	/* unless it is too near to the start to tell */
+	if (modrm - scan->text >= 5 && !may_be_modrm(modrm))
 		return true;
 
 	lengths = immediate_lengths(modrm);
@@ -255,7 +253,7 @@ arch_scan_references(const PatchServer *server, const PatchRange *ranges, int nr
 	const __m128i rip_relative = _mm_set1_epi8(0x05);
 	const uint8 *text = (const uint8 *) server->text;
 	const uint8 *last = text + server->text_length - sizeof(int32) - 1;
-	Scan		scan = {ranges, nranges, UINTPTR_MAX, 0, visit, context};
+	Scan		scan = {text, ranges, nranges, UINTPTR_MAX, 0, visit, context};
 	const uint8 *at = text + 2; /* an opcode and its prefix come before */
 
 	for (int i = 0; i < nranges; i++)
@@ -272,15 +270,13 @@ arch_scan_references(const PatchServer *server, const PatchRange *ranges, int nr
 
 		for (; found != 0; found &= found - 1)
 		{
-			const uint8 *modrm = at + __builtin_ctz(found);
-
-			if (!visit_operand(&scan, modrm, modrm - text))
+			if (!visit_operand(&scan, at + __builtin_ctz(found)))
 				return false;
 		}
 	}
 	for (; at <= last; at++)
 	{
-		if ((*at & 0xc7) == 0x05 && !visit_operand(&scan, at, at - text))
+		if ((*at & 0xc7) == 0x05 && !visit_operand(&scan, at))
 			return false;
 	}
 	return true;
